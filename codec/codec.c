@@ -13,7 +13,7 @@
 
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
     dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm, dl2_codec_tiff,
-    dl2_codec_gif, dl2_codec_bmp, dl2_codec_external;
+    dl2_codec_gif, dl2_codec_bmp, dl2_codec_h264, dl2_codec_h265, dl2_codec_av1, dl2_codec_external;
 
 /*
  * The one table, in the order in which files are sniffed and --help names them. What a build lacks
@@ -33,7 +33,7 @@ static const struct dl2_codec *const codecs[] = {
     &dl2_codec_jp2,
 #endif
 #ifdef HAVE_JXL
-    &dl2_codec_jxl,  &dl2_codec_jxl_lossless,
+    &dl2_codec_jxl,      &dl2_codec_jxl_lossless,
 #endif
 #ifdef HAVE_PNG
     &dl2_codec_png,
@@ -45,7 +45,12 @@ static const struct dl2_codec *const codecs[] = {
 #ifdef HAVE_GIF
     &dl2_codec_gif,
 #endif
-    &dl2_codec_bmp,  &dl2_codec_external,     NULL,
+    &dl2_codec_bmp,
+#ifdef HAVE_FFMPEG
+    &dl2_codec_h264,     &dl2_codec_h265,
+    &dl2_codec_av1,
+#endif
+    &dl2_codec_external, NULL,
 };
 
 /* Images that this build, or any build, can't read are listed too: reading them is an error, which
@@ -340,7 +345,7 @@ int dl2_gray_encode(const struct dl2_codec *codec, const struct dl2_gray *image,
     return codec->encode_gray(image, &own, out, error);
 }
 
-static const char *codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])
+const char *dl2_codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])
 {
     if (codec->version)
         return codec->version;
@@ -353,8 +358,9 @@ json_t *dl2_codec_versions(void)
     char memory[DL2_CODEC_VERSION_SIZE];
     json_t *versions = json_object();
     for (size_t i = 0; versions && codecs[i]; i++)
-        if (json_object_set_new(versions, codecs[i]->name,
-                                json_string(codec_version(codecs[i], memory))) < 0) {
+        if (!codecs[i]->video && /* whose libraries would be loaded */
+            json_object_set_new(versions, codecs[i]->name,
+                                json_string(dl2_codec_version(codecs[i], memory))) < 0) {
             json_decref(versions);
             return NULL;
         }
@@ -365,7 +371,7 @@ void dl2_codec_print_versions(FILE *out)
 {
     char memory[DL2_CODEC_VERSION_SIZE];
     for (size_t i = 0; codecs[i]; i++)
-        fprintf(out, "  %s: %s\n", codecs[i]->name, codec_version(codecs[i], memory));
+        fprintf(out, "  %s: %s\n", codecs[i]->name, dl2_codec_version(codecs[i], memory));
     if (*dl2_video_version())
         fprintf(out, "  videos: %s\n", dl2_video_version());
 }
@@ -373,9 +379,9 @@ void dl2_codec_print_versions(FILE *out)
 void dl2_codec_list(FILE *out)
 {
     for (size_t i = 0; codecs[i]; i++)
-        if (codecs[i]->encode)
-            fprintf(out, "%s\t%s\t%s\n", codecs[i]->name, codecs[i]->lossy ? "lossy" : "lossless",
-                    codecs[i]->extension);
+        if (dl2_codec_encodes(codecs[i]))
+            fprintf(out, "%s\t%s\t%s%s\n", codecs[i]->name, codecs[i]->lossy ? "lossy" : "lossless",
+                    codecs[i]->extension, codecs[i]->video ? "\tvideo" : "");
 }
 
 const char *const dl2_subsamplings[] = {"420", "422", "444", NULL};

@@ -118,10 +118,13 @@ struct dl2_jpeg_trial;
 struct dl2_jpeg_family;
 struct dl2_jpeg_steps;
 struct dl2_coefficient_counts;
+struct dl2_video_coding;
 
 struct dl2_encode_options {
-    int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
-    /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
+    /* 1 to 100, higher is better; ignored by lossless codecs. Of videos it is the CRF. */
+    int quality;
+    /* Chroma of JPEG, AVIF and videos: "420", "422", "444"; NULL: the default, 420. Others ignore
+     * it. */
     const char *subsampling;
     int effort; /* 0 to max_effort, -1: the codec's default; higher is smaller and slower */
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
@@ -165,7 +168,7 @@ enum { DL2_CODEC_VERSION_SIZE = 320, DL2_MAX_SETTINGS = 8 };
 struct dl2_setting {
     const char *name;         /* letters and "_"; NULL ends a table */
     const char *const *words; /* its values, NULL-ended, by number; NULL: a number */
-    double min, max, usual;   /* of numbers; `usual` is the default, of words the first */
+    double min, max, usual;   /* of numbers; `usual` is the default, of words a word's number */
     bool whole;               /* no fractions */
     bool is_file;             /* a path instead of words or a number */
     bool replaces_quality;    /* if it is not the usual one, the quality has no effect */
@@ -330,6 +333,10 @@ struct dl2_codec {
     void (*trial_free)(struct dl2_jpeg_trial *trial);
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
+
+    /* It makes a video of each clip (codec/video_encoder.h), and nothing of single images, so that
+     * encode() is NULL. NULL: it makes none. */
+    const struct dl2_video_coding *video;
 };
 
 /* The value of a row of a codec's settings: a number, or that of a word. */
@@ -399,11 +406,20 @@ extern const char *const dl2_subsamplings[], *const dl2_restarts[];
  * is none of them. */
 const char *dl2_subsampling_find(const char *wanted);
 
-/* Every codec's name and version as a JSON object, and as lines for --version. */
+/* The name and version of every codec of images as a JSON object, and of every codec as lines for
+ * --version. */
 json_t *dl2_codec_versions(void);
+/* The version of a codec's library. */
+const char *dl2_codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE]);
 void dl2_codec_print_versions(FILE *out);
+/* Can it encode, images or clips? */
+static inline bool dl2_codec_encodes(const struct dl2_codec *codec)
+{
+    return codec->encode || codec->video;
+}
+
 /* For --list codecs: a line for each codec that encodes; name, lossy or lossless, extension,
- * separated by tabs. */
+ * separated by tabs; then "video" for those of clips. */
 void dl2_codec_list(FILE *out);
 
 #endif

@@ -14,7 +14,7 @@ libcodec_la_SOURCES = \
 	codec/metadata.c codec/metadata.h \
 	codec/jpeg_tables.c codec/jpeg_tables.h \
 	codec/settings.c codec/settings.h \
-	codec/video.c codec/video.h \
+	codec/video.c codec/video.h codec/video_encoder.h \
 	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
 	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \
 	codec/jpeg/jpeg_slices.c codec/jpeg/jpeg_slices.h \
@@ -24,7 +24,10 @@ libcodec_la_LIBADD = libpixels.la libcommon.la
 if HAVE_FFMPEG
 # Its libraries are loaded when they are needed.
 noinst_LTLIBRARIES += libcodec_ffmpeg.la
-libcodec_ffmpeg_la_SOURCES = codec/video_ffmpeg.c
+libcodec_ffmpeg_la_SOURCES = \
+	codec/codec_video.c \
+	codec/ffmpeg_libraries.c codec/ffmpeg_libraries.h \
+	codec/video_ffmpeg.c
 libcodec_ffmpeg_la_CFLAGS = $(AM_CFLAGS) $(FFMPEG_CFLAGS)
 libcodec_la_LIBADD += libcodec_ffmpeg.la
 endif

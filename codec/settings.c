@@ -245,7 +245,7 @@ void dl2_settings_list(FILE *out)
     const struct dl2_codec *codec;
     struct dl2_setting row;
     for (size_t c = 0; (codec = dl2_codec_at(c)); c++)
-        for (unsigned i = 0; codec->encode && row_of(codec, i, &row); i++) {
+        for (unsigned i = 0; dl2_codec_encodes(codec) && row_of(codec, i, &row); i++) {
             char values[128], usual[32];
             describe_values(&row, values, sizeof values);
             if (row.is_file)

@@ -22,6 +22,7 @@
 #include "common/error.h"
 #include "pixels/image.h"
 #include "pixels/raster.h"
+#include "pixels/resize.h"
 
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ struct dl2_frame_rate {
 struct dl2_video_info {
     size_t frames; /* at least 1 */
     bool has_sound;
+    struct dl2_frame_rate rate; /* that the file names, or the mean; 0/0: there is none */
     /* Once a frame was decoded: */
     uint32_t width, height; /* of the upright frames */
     bool square_pixels;     /* or the file says nothing of their shape */
@@ -79,6 +81,12 @@ uint64_t dl2_video_times_before(const struct dl2_video *video, size_t number,
  * dl2_video_seek().
  */
 int dl2_video_pixels(struct dl2_video *video, struct dl2_raster *raster, struct dl2_error *error);
+
+/*
+ * Frame `number` as it is, in RGB. The next calls of a resizer and a video may be on other threads.
+ */
+int dl2_video_image(struct dl2_video *video, size_t number, struct dl2_resizer *resizer,
+                    struct dl2_image *image, struct dl2_error *error);
 
 /*
  * Bytes that a file lacks, by the sizes that its outermost boxes (MP4), elements (Matroska) or

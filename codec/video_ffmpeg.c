@@ -1,132 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Videos by FFmpeg's libraries: the one file that includes them. */
+/* Reads videos by FFmpeg's libraries. */
+#include "codec/ffmpeg_libraries.h"
 #include "codec/video.h"
-
 #include "common/memory.h"
 
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libavutil/display.h>
-#include <libavutil/imgutils.h>
-#include <libavutil/mathematics.h>
-#include <libavutil/opt.h>
-#include <libavutil/pixdesc.h>
-#include <libswscale/swscale.h>
-
-#include <dlfcn.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The libraries are loaded when the first video is opened: they bring a hundred others along, which
- * would triple the time in which every program starts.
- */
-#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
-#define SIDE_DATA(F) F(codec, av_packet_side_data_get)
-#else
-#define SIDE_DATA(F) F(format, av_stream_get_side_data)
-#endif
-#define FUNCTIONS(F)                                                                               \
-    SIDE_DATA(F)                                                                                   \
-    F(format, av_find_best_stream)                                                                 \
-    F(format, av_read_frame)                                                                       \
-    F(format, avformat_alloc_context)                                                              \
-    F(format, avformat_close_input)                                                                \
-    F(format, avformat_find_stream_info)                                                           \
-    F(format, avformat_open_input)                                                                 \
-    F(format, avformat_version)                                                                    \
-    F(format, avio_alloc_context)                                                                  \
-    F(format, avio_context_free)                                                                   \
-    F(codec, av_packet_alloc)                                                                      \
-    F(codec, av_packet_free)                                                                       \
-    F(codec, av_packet_move_ref)                                                                   \
-    F(codec, av_packet_unref)                                                                      \
-    F(codec, avcodec_alloc_context3)                                                               \
-    F(codec, avcodec_flush_buffers)                                                                \
-    F(codec, avcodec_free_context)                                                                 \
-    F(codec, avcodec_open2)                                                                        \
-    F(codec, avcodec_parameters_to_context)                                                        \
-    F(codec, avcodec_receive_frame)                                                                \
-    F(codec, avcodec_send_packet)                                                                  \
-    F(codec, avcodec_version)                                                                      \
-    F(sws, sws_freeContext)                                                                        \
-    F(sws, sws_getCachedContext)                                                                   \
-    F(sws, sws_getCoefficients)                                                                    \
-    F(sws, sws_scale)                                                                              \
-    F(sws, sws_setColorspaceDetails)                                                               \
-    F(sws, swscale_version)                                                                        \
-    F(util, av_display_rotation_get)                                                               \
-    F(util, av_frame_alloc)                                                                        \
-    F(util, av_frame_free)                                                                         \
-    F(util, av_free)                                                                               \
-    F(util, av_freep)                                                                              \
-    F(util, av_get_pix_fmt_name)                                                                   \
-    F(util, av_log_get_level)                                                                      \
-    F(util, av_log_set_level)                                                                      \
-    F(util, av_malloc)                                                                             \
-    F(util, av_pix_fmt_desc_get)                                                                   \
-    F(util, av_rescale_q)                                                                          \
-    F(util, av_rescale_q_rnd)                                                                      \
-    F(util, av_strdup)                                                                             \
-    F(util, av_strerror)
-
-static struct {
-#define MEMBER(library, name) __typeof__(name) *name;
-    FUNCTIONS(MEMBER)
-    char missing[512]; /* why they cannot be loaded */
-    char versions[96];
-} ffmpeg;
-
-static void *load_library(const char *name)
-{
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *why = library ? NULL : dlerror();
-    if (!library && !*ffmpeg.missing)
-        snprintf(ffmpeg.missing, sizeof ffmpeg.missing,
-                 "FFmpeg's libraries, with which this build reads videos, are not installed: %s",
-                 why ? why : name);
-    return library;
-}
-
-static void load_function(void *library, const char *name, void *function)
-{
-    void *found = library ? dlsym(library, name) : NULL;
-    if (library && !found && !*ffmpeg.missing)
-        snprintf(ffmpeg.missing, sizeof ffmpeg.missing,
-                 "FFmpeg's libraries are other ones than those that this build was made for: they "
-                 "lack %s",
-                 name);
-    memcpy(function, &found, sizeof found);
-}
-
-static void load_libraries(void)
-{
-    void *const format = load_library("libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR));
-    void *const codec = load_library("libavcodec.so." AV_STRINGIFY(LIBAVCODEC_VERSION_MAJOR));
-    void *const sws = load_library("libswscale.so." AV_STRINGIFY(LIBSWSCALE_VERSION_MAJOR));
-    void *const util = load_library("libavutil.so." AV_STRINGIFY(LIBAVUTIL_VERSION_MAJOR));
-#define LOAD(library, name) load_function(library, #name, &ffmpeg.name);
-    FUNCTIONS(LOAD)
-    if (*ffmpeg.missing)
-        return;
-#define PARTS(version)                                                                             \
-    AV_VERSION_MAJOR(version), AV_VERSION_MINOR(version), AV_VERSION_MICRO(version)
-    const unsigned of_format = ffmpeg.avformat_version(), of_codec = ffmpeg.avcodec_version(),
-                   of_sws = ffmpeg.swscale_version();
-    snprintf(ffmpeg.versions, sizeof ffmpeg.versions,
-             "libavformat %u.%u.%u, libavcodec %u.%u.%u, libswscale %u.%u.%u", PARTS(of_format),
-             PARTS(of_codec), PARTS(of_sws));
-}
-
-static const char *ffmpeg_missing(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_libraries);
-    return *ffmpeg.missing ? ffmpeg.missing : NULL;
-}
+static const struct dl2_ffmpeg *const ffmpeg = &dl2_ffmpeg;
 
 enum { READ_BYTES = 1 << 16, MAX_PACKETS = 1 << 24, PACKETS_SPARE = 64 << 20 };
 
@@ -178,7 +61,7 @@ struct source {
 static int fail(int code, const char *doing, struct dl2_error *error)
 {
     char why[AV_ERROR_MAX_STRING_SIZE] = "";
-    ffmpeg.av_strerror(code, why, sizeof why);
+    ffmpeg->av_strerror(code, why, sizeof why);
     const bool foreign = code == AVERROR_DECODER_NOT_FOUND || code == AVERROR_DEMUXER_NOT_FOUND ||
                          code == AVERROR_PATCHWELCOME;
     return dl2_error_set(error,
@@ -191,20 +74,6 @@ static int fail(int code, const char *doing, struct dl2_error *error)
 static int no_memory(struct dl2_error *error)
 {
     return dl2_error_memory(error, "a video");
-}
-
-/* The libraries print what they find on stderr, unless the host program has said otherwise. */
-static void be_quiet(void)
-{
-    if (ffmpeg.av_log_get_level() == AV_LOG_INFO)
-        ffmpeg.av_log_set_level(AV_LOG_QUIET);
-}
-
-/* Of the libraries that are loaded, which may be newer than those that this was made with. */
-static const char *ffmpeg_version(void)
-{
-    ffmpeg_missing();
-    return ffmpeg.versions;
 }
 
 /* ---- Reading the file */
@@ -245,36 +114,36 @@ static int refuse_to_open(AVFormatContext *format, AVIOContext **io, const char 
 
 static void close_format(AVFormatContext *format, AVIOContext *io)
 {
-    ffmpeg.avformat_close_input(&format);
+    ffmpeg->avformat_close_input(&format);
     if (io)
-        ffmpeg.av_freep(&io->buffer);
-    ffmpeg.avio_context_free(&io);
+        ffmpeg->av_freep(&io->buffer);
+    ffmpeg->avio_context_free(&io);
 }
 
 static int open_format(struct source *source, AVFormatContext **out, AVIOContext **io,
                        struct dl2_error *error)
 {
-    uint8_t *buffer = ffmpeg.av_malloc(READ_BYTES);
-    *io = buffer ? ffmpeg.avio_alloc_context(buffer, READ_BYTES, 0, source, read_source, NULL,
-                                             seek_source)
+    uint8_t *buffer = ffmpeg->av_malloc(READ_BYTES);
+    *io = buffer ? ffmpeg->avio_alloc_context(buffer, READ_BYTES, 0, source, read_source, NULL,
+                                              seek_source)
                  : NULL;
     if (!*io)
-        ffmpeg.av_free(buffer);
-    AVFormatContext *format = *io ? ffmpeg.avformat_alloc_context() : NULL;
+        ffmpeg->av_free(buffer);
+    AVFormatContext *format = *io ? ffmpeg->avformat_alloc_context() : NULL;
     if (!format)
         return no_memory(error);
     format->pb = *io;
     format->io_open = refuse_to_open;
-    format->format_whitelist = ffmpeg.av_strdup(FORMATS);
+    format->format_whitelist = ffmpeg->av_strdup(FORMATS);
     /* After a failure it is freed. */
-    int code = ffmpeg.avformat_open_input(&format, "", NULL, NULL);
+    int code = ffmpeg->avformat_open_input(&format, "", NULL, NULL);
     if (code < 0)
         return fail(code, "no video in MP4, Matroska or AVI", error);
     *out = format;
     /* Looks into frames for what AVI's header lacks; other headers say enough, and it takes longer
      * than to decode a short clip. */
     code =
-        strcmp(format->iformat->name, "avi") ? 0 : ffmpeg.avformat_find_stream_info(format, NULL);
+        strcmp(format->iformat->name, "avi") ? 0 : ffmpeg->avformat_find_stream_info(format, NULL);
     return code < 0 ? fail(code, "the video's header", error) : DL2_OK;
 }
 
@@ -284,14 +153,14 @@ static const int32_t *find_display_matrix(const AVStream *stream)
     const int32_t *matrix = NULL;
     size_t size = 0;
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
-    const AVPacketSideData *data = ffmpeg.av_packet_side_data_get(
+    const AVPacketSideData *data = ffmpeg->av_packet_side_data_get(
         stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data,
         AV_PKT_DATA_DISPLAYMATRIX);
     matrix = data ? (const int32_t *)data->data : NULL;
     size = data ? data->size : 0;
 #else
     matrix =
-        (const int32_t *)ffmpeg.av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+        (const int32_t *)ffmpeg->av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
 #endif
     return size < 9 * sizeof *matrix ? NULL : matrix;
 }
@@ -313,17 +182,17 @@ static int find_orientation(const AVStream *stream, int *orientation, struct dl2
             error, DL2_ERR_UNSUPPORTED,
             "its display matrix turns it by %.0f degrees; only multiples of 90 are "
             "supported",
-            -ffmpeg.av_display_rotation_get(matrix));
+            -ffmpeg->av_display_rotation_get(matrix));
     return DL2_OK;
 }
 
 static int open_decoder(struct dl2_video *video, const AVStream *stream, const AVCodec *codec,
                         uint64_t max_pixels, struct dl2_error *error)
 {
-    AVCodecContext *decoder = video->decoder = ffmpeg.avcodec_alloc_context3(codec);
+    AVCodecContext *decoder = video->decoder = ffmpeg->avcodec_alloc_context3(codec);
     if (!decoder)
         return no_memory(error);
-    int code = ffmpeg.avcodec_parameters_to_context(decoder, stream->codecpar);
+    int code = ffmpeg->avcodec_parameters_to_context(decoder, stream->codecpar);
     decoder->thread_count = 1;
     decoder->pkt_timebase = stream->time_base;
     /* FFmpeg counts the frame's edges and padding, too, so its limit only bounds the memory. */
@@ -333,7 +202,7 @@ static int open_decoder(struct dl2_video *video, const AVStream *stream, const A
     decoder->err_recognition = AV_EF_EXPLODE;
     decoder->flags |= AV_CODEC_FLAG_BITEXACT;
     if (code >= 0)
-        code = ffmpeg.avcodec_open2(decoder, codec, NULL);
+        code = ffmpeg->avcodec_open2(decoder, codec, NULL);
     return code < 0 ? fail(code, "the video's decoder", error) : DL2_OK;
 }
 
@@ -408,7 +277,7 @@ static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t l
         video->packets = grown;
     }
     struct packet *kept = &video->packets[video->packet_count];
-    *kept = (struct packet){.data = ffmpeg.av_packet_alloc(),
+    *kept = (struct packet){.data = ffmpeg->av_packet_alloc(),
                             .time = packet->pts,
                             .is_start = (packet->flags & AV_PKT_FLAG_KEY) &&
                                         refreshes_all(video->decoder, packet)};
@@ -424,24 +293,24 @@ static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t l
              packet->pts <= INT64_MAX - packet->duration &&
              packet->pts + packet->duration > video->end)
         video->end = packet->pts + packet->duration;
-    ffmpeg.av_packet_move_ref(kept->data, packet);
+    ffmpeg->av_packet_move_ref(kept->data, packet);
     return DL2_OK;
 }
 
 static int read_packets(struct dl2_video *video, AVFormatContext *format, const AVStream *stream,
                         size_t size, struct dl2_error *error)
 {
-    AVPacket *packet = ffmpeg.av_packet_alloc();
+    AVPacket *packet = ffmpeg->av_packet_alloc();
     int status = packet ? DL2_OK : no_memory(error), code = 0;
     const size_t limit = size + PACKETS_SPARE; /* some formats leave out what frames share */
     video->timed = true;
     video->end = INT64_MIN;
-    while (status == DL2_OK && (code = ffmpeg.av_read_frame(format, packet)) >= 0) {
+    while (status == DL2_OK && (code = ffmpeg->av_read_frame(format, packet)) >= 0) {
         if (packet->stream_index == stream->index)
             status = keep_packet(video, stream, limit, packet, error);
-        ffmpeg.av_packet_unref(packet);
+        ffmpeg->av_packet_unref(packet);
     }
-    ffmpeg.av_packet_free(&packet);
+    ffmpeg->av_packet_free(&packet);
     if (status == DL2_OK && code != AVERROR_EOF)
         status = fail(code, "the video is damaged or cut off", error);
     if (status == DL2_OK && !video->info.frames)
@@ -453,7 +322,7 @@ static int read_file(struct dl2_video *video, AVFormatContext *format, size_t si
                      uint64_t max_pixels, struct dl2_error *error)
 {
     const AVCodec *codec = NULL;
-    const int number = ffmpeg.av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
+    const int number = ffmpeg->av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
     AVStream *stream = number >= 0 ? format->streams[number] : NULL;
     for (unsigned i = 0; i < format->nb_streams; i++) {
         video->info.has_sound |= format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
@@ -483,7 +352,7 @@ static int read_file(struct dl2_video *video, AVFormatContext *format, size_t si
 
 static void flush(struct dl2_video *video, size_t packet)
 {
-    ffmpeg.avcodec_flush_buffers(video->decoder);
+    ffmpeg->avcodec_flush_buffers(video->decoder);
     video->next = video->start = packet;
     video->drained = false;
     video->time = AV_NOPTS_VALUE;
@@ -527,7 +396,7 @@ static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2
 static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *error)
 {
     for (;;) {
-        int code = ffmpeg.avcodec_receive_frame(video->decoder, video->spare);
+        int code = ffmpeg->avcodec_receive_frame(video->decoder, video->spare);
         if (code == AVERROR_EOF)
             return 0;
         if (code == 0) {
@@ -546,7 +415,7 @@ static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *
         const bool early = packet && packet->time != AV_NOPTS_VALUE;
         video->decoder->skip_frame =
             video->timed && early && packet->time < time ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
-        code = ffmpeg.avcodec_send_packet(video->decoder, packet ? packet->data : NULL);
+        code = ffmpeg->avcodec_send_packet(video->decoder, packet ? packet->data : NULL);
         video->drained = !packet;
         video->next += packet != NULL;
         if (code < 0)
@@ -692,7 +561,7 @@ static int count_frames(struct dl2_video *video, struct dl2_error *error)
     flush(video, 0);
     const int64_t most = INT64_MAX / (int64_t)(count + 1);
     const int64_t step = video->rate.num > 0 && video->time_base.num > 0
-                             ? ffmpeg.av_rescale_q(1, av_inv_q(video->rate), video->time_base)
+                             ? ffmpeg->av_rescale_q(1, av_inv_q(video->rate), video->time_base)
                              : 1;
     if (!count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "no frame of the video can be decoded");
@@ -717,21 +586,41 @@ static void find_end(struct dl2_video *video)
     if (before < last)
         length = before < 0 && last > INT64_MAX + before ? 1 : last - before;
     else if (video->rate.num > 0 && video->time_base.num > 0)
-        length = ffmpeg.av_rescale_q(1, av_inv_q(video->rate), video->time_base);
+        length = ffmpeg->av_rescale_q(1, av_inv_q(video->rate), video->time_base);
     length = length < 1 ? 1 : length;
     video->end = last <= INT64_MAX - length ? last + length : INT64_MAX;
+}
+
+/* By the container, or as many as there are in their time. */
+static void find_rate(struct dl2_video *video)
+{
+    enum { MAX_RATE = 1000, MAX_TERM = 1000000 };
+    const int64_t first = video->times[0];
+    int64_t length = first < 0 && video->end > INT64_MAX + first ? INT64_MAX : video->end - first;
+    AVRational rate = video->rate;
+    if (rate.num <= 0 || rate.den <= 0) {
+        const int64_t most = INT64_MAX / (video->time_base.num > 0 ? video->time_base.num : 1);
+        length = length < most ? length : most;
+        if (video->time_base.num <= 0 || length <= 0 ||
+            video->info.frames > (size_t)(INT64_MAX / video->time_base.den))
+            return;
+        ffmpeg->av_reduce(&rate.num, &rate.den, (int64_t)video->info.frames * video->time_base.den,
+                          length * video->time_base.num, MAX_TERM);
+    }
+    if (rate.num > 0 && rate.den > 0 && rate.num / rate.den < MAX_RATE)
+        video->info.rate = (struct dl2_frame_rate){(uint32_t)rate.num, (uint32_t)rate.den};
 }
 
 static void ffmpeg_close(struct dl2_video *video)
 {
     for (size_t i = 0; i < video->packet_count; i++)
-        ffmpeg.av_packet_free(&video->packets[i].data);
+        ffmpeg->av_packet_free(&video->packets[i].data);
     free(video->packets);
     free(video->times);
-    ffmpeg.avcodec_free_context(&video->decoder);
-    ffmpeg.av_frame_free(&video->frame);
-    ffmpeg.av_frame_free(&video->spare);
-    ffmpeg.sws_freeContext(video->scaler);
+    ffmpeg->avcodec_free_context(&video->decoder);
+    ffmpeg->av_frame_free(&video->frame);
+    ffmpeg->av_frame_free(&video->spare);
+    ffmpeg->sws_freeContext(video->scaler);
     dl2_bytes_free(&video->rgb);
     dl2_image_free(&video->image);
     dl2_image_free(&video->scratch);
@@ -748,8 +637,8 @@ static int open_video(struct dl2_video *video, struct source *source, uint64_t m
         status = read_file(video, format, source->size, max_pixels, error);
     close_format(format, io);
     DL2_TRY(status);
-    video->frame = ffmpeg.av_frame_alloc();
-    video->spare = ffmpeg.av_frame_alloc();
+    video->frame = ffmpeg->av_frame_alloc();
+    video->spare = ffmpeg->av_frame_alloc();
     if (!video->frame || !video->spare)
         return no_memory(error);
     flush(video, 0);
@@ -757,6 +646,7 @@ static int open_video(struct dl2_video *video, struct source *source, uint64_t m
     find_starts(video);
     DL2_TRY(video->timed ? find_times(video, error) : count_frames(video, error));
     find_end(video);
+    find_rate(video);
     return DL2_OK;
 }
 
@@ -765,7 +655,7 @@ static int ffmpeg_open(const uint8_t *data, size_t size, uint64_t max_pixels,
 {
     struct source source = {data, size, 0};
     struct dl2_video *video;
-    be_quiet();
+    dl2_ffmpeg_be_quiet();
     DL2_TRY(DL2_NEW(&video, 1, "a video", error));
     const int status = open_video(video, &source, max_pixels, error);
     if (status < 0)
@@ -799,7 +689,7 @@ static uint64_t ffmpeg_times_before(const struct dl2_video *video, size_t number
     if (first < 0 && time > INT64_MAX + first)
         return UINT64_MAX;
     const int64_t count =
-        ffmpeg.av_rescale_q_rnd(time - first, video->time_base, period, AV_ROUND_NEAR_INF);
+        ffmpeg->av_rescale_q_rnd(time - first, video->time_base, period, AV_ROUND_NEAR_INF);
     return count < 0 ? UINT64_MAX : (uint64_t)count;
 }
 
@@ -808,7 +698,7 @@ static uint64_t ffmpeg_times_before(const struct dl2_video *video, size_t number
 /* Can a raster have the frame's planes? */
 static bool is_planar(const AVFrame *frame, enum dl2_color *color)
 {
-    const AVPixFmtDescriptor *format = ffmpeg.av_pix_fmt_desc_get(frame->format);
+    const AVPixFmtDescriptor *format = ffmpeg->av_pix_fmt_desc_get(frame->format);
     const unsigned others = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
                             AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_ALPHA |
                             AV_PIX_FMT_FLAG_FLOAT | AV_PIX_FMT_FLAG_BAYER;
@@ -838,7 +728,7 @@ static bool is_planar(const AVFrame *frame, enum dl2_color *color)
 
 static void take_planes(const AVFrame *frame, enum dl2_color color, struct dl2_raster *raster)
 {
-    const AVPixFmtDescriptor *format = ffmpeg.av_pix_fmt_desc_get(frame->format);
+    const AVPixFmtDescriptor *format = ffmpeg->av_pix_fmt_desc_get(frame->format);
     *raster = (struct dl2_raster){.color = color};
     for (int c = 0; c < 3; c++) {
         const int across = c ? format->log2_chroma_w : 0, down = c ? format->log2_chroma_h : 0;
@@ -863,7 +753,7 @@ static int convert_frame(struct dl2_video *video, size_t *stride, struct dl2_err
     if (!dl2_size_mul(*stride, (size_t)height, &bytes) || *stride > INT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "the video's frames are too large");
     DL2_TRY(dl2_bytes_resize(&video->rgb, bytes, error));
-    video->scaler = ffmpeg.sws_getCachedContext(
+    video->scaler = ffmpeg->sws_getCachedContext(
         video->scaler, width, height, (enum AVPixelFormat)frame->format, width, height,
         AV_PIX_FMT_RGB24,
         SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT,
@@ -871,15 +761,15 @@ static int convert_frame(struct dl2_video *video, size_t *stride, struct dl2_err
     if (!video->scaler)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "FFmpeg's libraries cannot convert the video's pixels (%s) to RGB",
-                             ffmpeg.av_get_pix_fmt_name((enum AVPixelFormat)frame->format));
-    ffmpeg.sws_setColorspaceDetails(
-        video->scaler, ffmpeg.sws_getCoefficients((int)frame->colorspace),
-        frame->color_range == AVCOL_RANGE_JPEG, ffmpeg.sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
+                             ffmpeg->av_get_pix_fmt_name((enum AVPixelFormat)frame->format));
+    ffmpeg->sws_setColorspaceDetails(
+        video->scaler, ffmpeg->sws_getCoefficients((int)frame->colorspace),
+        frame->color_range == AVCOL_RANGE_JPEG, ffmpeg->sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
         1 << 16, 1 << 16);
     uint8_t *const to[4] = {video->rgb.data};
     const int strides[4] = {(int)*stride};
-    const int rows = ffmpeg.sws_scale(video->scaler, (const uint8_t *const *)frame->data,
-                                      frame->linesize, 0, height, to, strides);
+    const int rows = ffmpeg->sws_scale(video->scaler, (const uint8_t *const *)frame->data,
+                                       frame->linesize, 0, height, to, strides);
     return rows == height ? DL2_OK
                           : dl2_error_set(error, DL2_ERR_FORMAT,
                                           "the video's pixels cannot be converted to RGB");
@@ -917,8 +807,8 @@ static int ffmpeg_pixels(struct dl2_video *video, struct dl2_raster *raster,
 }
 
 const struct dl2_video_engine dl2_video_ffmpeg = {
-    .missing = ffmpeg_missing,
-    .version = ffmpeg_version,
+    .missing = dl2_ffmpeg_missing,
+    .version = dl2_ffmpeg_version,
     .open = ffmpeg_open,
     .close = ffmpeg_close,
     .info = ffmpeg_info,

@@ -260,7 +260,7 @@ static const char *split_of_image(const struct dl2_dataset *dataset, size_t imag
     return dl2_part_name(&dataset->parts, in_one ? entry.part : DL2_PART_NONE);
 }
 
-static uint64_t sidecar_sum(const struct dl2_dataset *dataset, size_t image)
+uint64_t dl2_dataset_image_sidecar_sum(const struct dl2_dataset *dataset, size_t image)
 {
     const struct dl2_reader *reader = dataset->container->reader;
     return reader->sidecar_sum ? reader->sidecar_sum(dataset, dl2_reader_number(dataset, image))
@@ -283,7 +283,7 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
         const struct dl2_sample sample = entry_of(dataset, i).sample;
         const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes,
                                   reader->version ? 0 : (uint64_t)sample.mtime_ns,
-                                  sidecar_sum(dataset, i)};
+                                  dl2_dataset_image_sidecar_sum(dataset, i)};
         hash = hash_text(sample.name, hash);
         hash = hash_text(split_of_image(dataset, i), hash);
         hash = XXH3_64bits_withSeed(facts, sizeof facts, hash);
@@ -416,8 +416,15 @@ int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, co
 int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
                               struct dl2_sidecars *out, struct dl2_error *error)
 {
+    return dl2_dataset_read_image_sidecars(dataset, dl2_dataset_frames(dataset, index).first, out,
+                                           error);
+}
+
+int dl2_dataset_read_image_sidecars(const struct dl2_dataset *dataset, size_t image,
+                                    struct dl2_sidecars *out, struct dl2_error *error)
+{
     const struct dl2_reader *reader = dataset->container->reader;
-    const size_t number = first_number(dataset, index);
+    const size_t number = dl2_reader_number(dataset, image);
     if (!reader->read_sidecars || dl2_reader_entry(dataset, number).is_further)
         return DL2_OK;
     DL2_TRY(reader->read_sidecars(dataset, number, out, error));
@@ -427,7 +434,7 @@ int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
 
 uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index)
 {
-    return sidecar_sum(dataset, dl2_dataset_frames(dataset, index).first);
+    return dl2_dataset_image_sidecar_sum(dataset, dl2_dataset_frames(dataset, index).first);
 }
 
 size_t dl2_dataset_missing(const struct dl2_dataset *dataset)

@@ -345,11 +345,16 @@ int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, co
 struct dl2_sidecars;
 int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
                               struct dl2_sidecars *out, struct dl2_error *error);
+/* The same of one image: a frame of a clip may have something beside it, too. */
+int dl2_dataset_read_image_sidecars(const struct dl2_dataset *dataset, size_t image,
+                                    struct dl2_sidecars *out, struct dl2_error *error);
 /*
  * Changes when what a sample has beside its image changes and its mtime_ns does not tell: in a
  * folder, a hash of names, sizes and times; 0 if it has nothing, and in other containers.
  */
 uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index);
+/* The same of one image. */
+uint64_t dl2_dataset_image_sidecar_sum(const struct dl2_dataset *dataset, size_t image);
 /* Files of a folder that `keep` refuses and that lie beside no sample. */
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset);
 /* Lines of lists of labels whose video is not there. A message names some. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/crops.h"
 
+#include "codec/video.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "quality/crop_choice.h"
 #include "quality/image_dataset.h"
 
@@ -26,6 +28,7 @@ struct crop_run {
     size_t count, scored; /* the scored come first */
     struct dl2_crop_choice choice;
     struct dl2_bytes bytes, png;
+    struct dl2_resizer resizer;                        /* of videos */
     struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
     struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
 };
@@ -51,6 +54,35 @@ static double crop_score(const struct crop_run *run, size_t variant, size_t metr
 
 /* ---- Pixels */
 
+/* A frame of a variant of videos, by its key CLIP/00007. */
+static int crop_decode_frame(struct crop_run *run, const struct dl2_dataset *dataset,
+                             const char *key, struct dl2_image *image, struct dl2_colour *colour,
+                             struct dl2_error *error)
+{
+    const char *slash = strrchr(key, '/');
+    DL2_AUTO_FREE char *clip = slash ? strndup(key, (size_t)(slash - key)) : strdup(key);
+    struct dl2_sample sample;
+    struct dl2_video *video;
+    const uint8_t *data;
+    size_t size;
+    if (!clip)
+        return dl2_error_memory(error, "a clip");
+    const size_t index = dl2_crop_find(dataset, clip, &sample);
+    if (!slash || index == dl2_dataset_count(dataset))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: it has a score, and is not in the dataset; score it again", key);
+    dl2_colour_free(colour);
+    *colour = (struct dl2_colour){.form = DL2_COLOUR_SRGB};
+    DL2_TRY(dl2_dataset_read(dataset, index, &run->bytes, &data, &size, error));
+    int status = dl2_video_open(data, size, run->options->max_pixels, &video, error);
+    if (status == DL2_OK)
+        status = dl2_video_image(video, strtoul(slash + 1, NULL, 10), &run->resizer, image, error);
+    dl2_video_close(video);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", sample.path);
+    return status;
+}
+
 static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, const char *key,
                        struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
 {
@@ -59,6 +91,8 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
     const size_t index = dl2_crop_find(dataset, key, &sample);
     const uint8_t *data;
     size_t size;
+    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO)
+        return crop_decode_frame(run, dataset, key, image, colour, error);
     if (index == dl2_dataset_count(dataset))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: it has a score, and is not in the dataset; score it again", key);
@@ -243,8 +277,7 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
 {
-    const struct dl2_dataset_options options =
-        dl2_image_dataset_options(run->options->samples, NULL);
+    struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples, NULL);
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);
@@ -252,6 +285,7 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     DL2_TRY(crop_read_all(run, left_out, error));
     DL2_TRY(dl2_make_folders(run->options->folder, error));
     DL2_TRY(dl2_dataset_open(reference, &options, &run->reference, error));
+    options.takes_videos = true;
     for (size_t v = 0; v < run->scored; v++)
         DL2_TRY(
             dl2_dataset_open(run->variants[v].path, &options, &run->variants[v].dataset, error));
@@ -291,6 +325,7 @@ int dl2_crops_write(const char *reference, const char *const *variants, size_t c
     dl2_dataset_close(run.reference);
     dl2_bytes_free(&run.bytes);
     dl2_bytes_free(&run.png);
+    dl2_resizer_free(&run.resizer);
     dl2_image_free(&run.image);
     dl2_image_free(&run.scratch);
     dl2_image_free(&run.original);

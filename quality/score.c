@@ -22,7 +22,7 @@
 struct score_facts {
     struct dl2_image_info info;
     struct dl2_colour colour;
-    const struct dl2_codec *codec;
+    bool lossy;
     int64_t header_bytes;       /* -1: not known */
     int quality;                /* of a JPEG; 0: not known */
     struct dl2_deep_image deep; /* the image, if... */
@@ -41,6 +41,7 @@ struct score_worker {
     struct dl2_image_resizer resizer;
     struct score_facts reference_facts, variant_facts;
     struct dl2_bytes bytes;
+    struct dl2_score_video reference_video, *videos; /* the latter by variant */
     double reference_cpu_seconds;
     double *cpu_seconds; /* by variant */
 };
@@ -54,6 +55,11 @@ struct score_run {
     unsigned worker_count;
     size_t *todo; /* numbers of the images that this process scores */
     size_t todo_count;
+    /* [unit_count + 1] the first of `todo` of each unit, which one thread scores: an image, or of
+     * videos a clip, so that no two threads decode it */
+    size_t *units;
+    size_t unit_count;
+    bool has_videos; /* the reference, or a variant */
     bool uses_device;
     int device_metrics[DL2_METRIC_COUNT]; /* by the scoring's metric: its place in the device's
                                              list, or -1 */
@@ -63,13 +69,36 @@ struct score_run {
 static void score_look(struct score_facts *facts, const uint8_t *data, size_t size)
 {
     struct dl2_coding coding;
-    facts->codec = dl2_codec_sniff(data, size);
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    facts->lossy = codec && codec->lossy;
     facts->header_bytes = -1;
     facts->quality = 0;
-    if (facts->codec && facts->codec->coded_bytes)
-        facts->header_bytes = (int64_t)(size - facts->codec->coded_bytes(data, size));
-    if (facts->codec && facts->codec->coding && facts->codec->coding(data, size, &coding))
+    if (codec && codec->coded_bytes)
+        facts->header_bytes = (int64_t)(size - codec->coded_bytes(data, size));
+    if (codec && codec->coding && codec->coding(data, size, &coding))
         facts->quality = coding.quality;
+}
+
+/* Decodes a frame of a video. */
+static int score_decode_frame(const struct score_run *run, struct score_worker *worker,
+                              const struct dl2_score_source *source, size_t index,
+                              struct dl2_image *image, struct score_facts *facts,
+                              struct dl2_error *error)
+{
+    struct dl2_score_video *open = source == &run->reference
+                                       ? &worker->reference_video
+                                       : &worker->videos[source - run->variants];
+    DL2_TRY(dl2_score_source_frame(source, index, run->options->max_pixels, open, &worker->bytes,
+                                   image, error));
+    dl2_colour_free(&facts->colour);
+    facts->colour = (struct dl2_colour){.form = DL2_COLOUR_SRGB};
+    facts->info = (struct dl2_image_info){
+        .width = image->width, .height = image->height, .channels = 3, .bits = 8, .orientation = 1};
+    facts->lossy = true;
+    facts->header_bytes = -1;
+    facts->quality = 0;
+    facts->is_deep = false;
+    return DL2_OK;
 }
 
 static int score_decode(const struct score_run *run, struct score_worker *worker,
@@ -81,6 +110,13 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     const uint8_t *data;
     size_t size;
     dl2_score_source_sample(source, index, &sample);
+    *bytes = sample.bytes;
+    if (source->frames) {
+        const int status = score_decode_frame(run, worker, source, index, image, facts, error);
+        if (status < 0 && strncmp(error->message, sample.path, strlen(sample.path)) != 0)
+            dl2_error_prefix(error, "%s", sample.path);
+        return status;
+    }
     DL2_TRY(dl2_score_source_read(source, index, &worker->bytes, &data, &size, error));
     *bytes = size;
     score_look(facts, data, size);
@@ -264,8 +300,8 @@ static int score_begin(const struct score_run *run, struct score_worker *worker,
     DL2_TRY(dl2_score_source_find(&run->reference, sample.key, &found, &index, error));
     DL2_TRY(score_decode(run, worker, &run->reference, item, &worker->reference,
                          &worker->reference_facts, bytes, error));
-    run->scoring->files[item] = (struct dl2_reference_file){
-        .lossy = facts->codec && facts->codec->lossy, .quality = (uint8_t)facts->quality};
+    run->scoring->files[item] =
+        (struct dl2_reference_file){.lossy = facts->lossy, .quality = (uint8_t)facts->quality};
     return DL2_OK;
 }
 
@@ -292,15 +328,11 @@ static int score_variant(const struct score_run *run, struct score_worker *worke
 }
 
 /* Scores an image of the reference against all variants. */
-static int score_image(void *context, unsigned worker_index, size_t slot, size_t n,
+static int score_image(const struct score_run *run, struct score_worker *worker, size_t item,
                        struct dl2_error *error)
 {
-    struct score_run *run = context;
-    const size_t item = run->todo[n];
-    struct score_worker *worker = &run->workers[worker_index];
     struct dl2_error why = DL2_ERROR_INIT;
     uint64_t bytes = 0;
-    (void)slot;
     double start = dl2_clock_thread_cpu(), now;
     const int status = score_begin(run, worker, item, &bytes, &why);
     if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
@@ -389,12 +421,9 @@ static int score_volume_variant(const struct score_run *run, struct score_worker
 }
 
 /* Scores a volume of the reference against all variants. */
-static int score_volume(void *context, unsigned worker_index, size_t slot, size_t n,
+static int score_volume(const struct score_run *run, struct score_worker *worker, size_t item,
                         struct dl2_error *error)
 {
-    const struct score_run *run = context;
-    const size_t item = run->todo[n];
-    struct score_worker *worker = &run->workers[worker_index];
     struct dl2_volume_reference reference = {0};
     struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_volume *volume;
@@ -402,7 +431,6 @@ static int score_volume(void *context, unsigned worker_index, size_t slot, size_
     uint64_t bytes = 0;
     size_t index;
     bool found;
-    (void)slot;
     double start = dl2_clock_thread_cpu(), now;
     dl2_score_source_sample(&run->reference, item, &sample);
     int status = dl2_score_source_find(&run->reference, sample.key, &found, &index, &why);
@@ -430,13 +458,24 @@ static int score_volume(void *context, unsigned worker_index, size_t slot, size_
 
 /* ---- All of them */
 
-static int score_show_progress(void *context, size_t slot, size_t item, struct dl2_error *error)
+static int score_unit(void *context, unsigned worker, size_t slot, size_t unit,
+                      struct dl2_error *error)
+{
+    struct score_run *run = context;
+    (void)slot;
+    for (size_t n = run->units[unit]; n < run->units[unit + 1]; n++)
+        DL2_TRY((run->scoring->volumes ? score_volume : score_image)(run, &run->workers[worker],
+                                                                     run->todo[n], error));
+    return DL2_OK;
+}
+
+static int score_show_progress(void *context, size_t slot, size_t unit, struct dl2_error *error)
 {
     const struct score_run *run = context;
     (void)slot;
     (void)error;
     if (run->options->progress)
-        dl2_progress_update(run->options->progress, item + 1, NULL);
+        dl2_progress_update(run->options->progress, run->units[unit + 1], NULL);
     return DL2_OK;
 }
 
@@ -532,6 +571,18 @@ static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *
                                variant->path);
 }
 
+/* Are its images frames? */
+static bool score_has_clips(const struct dl2_score_source *source)
+{
+    const enum dl2_sample_kind kind = dl2_dataset_kind(source->dataset);
+    return kind == DL2_SAMPLE_CLIP || kind == DL2_SAMPLE_VIDEO;
+}
+
+static bool score_has_volumes(const struct dl2_score_source *source)
+{
+    return dl2_dataset_kind(source->dataset) == DL2_SAMPLE_VOLUME;
+}
+
 static int score_open_variant(struct score_run *run, size_t index, const char *path,
                               struct dl2_error *error)
 {
@@ -551,10 +602,11 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
                                source->dataset ? "a dataset" : "a file",
                                source->dataset ? "a file" : "a dataset");
     else if (status == DL2_OK && source->dataset &&
-             dl2_dataset_kind(source->dataset) != dl2_dataset_kind(run->reference.dataset))
+             (score_has_clips(source) != score_has_clips(&run->reference) ||
+              score_has_volumes(source) != score_has_volumes(&run->reference)))
         status = dl2_error_set(
             &why, DL2_ERR_ARGUMENT,
-            run->scoring->volumes || dl2_dataset_kind(source->dataset) == DL2_SAMPLE_VOLUME
+            score_has_volumes(source) || score_has_volumes(&run->reference)
                 ? "%s: only one of it and the reference holds volumes"
                 : "%s: only one of it and the reference is read as clips, so that frames have "
                   "other names; say --samples clips, or images",
@@ -601,6 +653,7 @@ static int score_create_workers(struct score_run *run, unsigned count, struct dl
     for (unsigned i = 0; i < count; i++) {
         struct score_worker *worker = &run->workers[i];
         DL2_TRY(DL2_NEW(&worker->cpu_seconds, run->scoring->variant_count, "a worker", error));
+        DL2_TRY(DL2_NEW(&worker->videos, run->scoring->variant_count, "a worker", error));
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
         if (run->scoring->input_size)
             dl2_scorer_set_input_size(worker->scorer, run->scoring->input_size);
@@ -666,6 +719,8 @@ static int score_sum_facts(const struct score_run *run, uint64_t *sum, struct dl
     json_t *metrics = json_object_get(facts, "metrics");
     for (unsigned i = 0; i < scoring->metric_count; i++)
         json_array_append_new(metrics, json_string(scoring->metrics[i]->name));
+    if (run->has_videos)
+        json_object_set_new(facts, "videos", json_string(dl2_video_version()));
     char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(facts);
     if (!text)
@@ -708,24 +763,46 @@ static int score_divide(struct score_run *run, struct dl2_error *error)
     return status;
 }
 
+/* Are two images frames of one clip? By their keys, CLIP/00007. */
+static bool score_same_clip(const char *a, const char *b)
+{
+    const char *end = strrchr(a, '/'), *other = strrchr(b, '/');
+    return end && other && end - a == other - b && !strncmp(a, b, (size_t)(end - a));
+}
+
+static int score_make_units(struct score_run *run, struct dl2_error *error)
+{
+    char *const *keys = run->scoring->keys;
+    DL2_TRY(DL2_NEW(&run->units, run->todo_count + 1, "images", error));
+    for (size_t n = 0; n < run->todo_count; n++)
+        if (!n || !run->has_videos || !score_same_clip(keys[run->todo[n]], keys[run->todo[n - 1]]))
+            run->units[run->unit_count++] = n;
+    run->units[run->unit_count] = run->todo_count;
+    return DL2_OK;
+}
+
 /* Scores what this process has to. */
 static int score_own(struct score_run *run, const char *const *variants, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
     DL2_TRY(score_open_reference(run, error));
     score_choose_metrics(run);
-    for (size_t i = 0; i < scoring->variant_count; i++)
+    run->has_videos = run->reference.frames;
+    for (size_t i = 0; i < scoring->variant_count; i++) {
         DL2_TRY(score_open_variant(run, i, variants[i], error));
+        run->has_videos = run->has_videos || run->variants[i].frames;
+    }
     DL2_TRY(score_divide(run, error));
+    DL2_TRY(score_make_units(run, error));
     struct dl2_parallel loop = {.jobs = run->options->jobs,
-                                .count = run->todo_count,
-                                .work = scoring->volumes ? score_volume : score_image,
+                                .count = run->unit_count,
+                                .work = score_unit,
                                 .emit = score_show_progress,
                                 .context = run};
     dl2_parallel_resolve(&loop);
     DL2_TRY(score_create_workers(run, loop.jobs, error));
     if (run->options->progress)
-        run->options->progress->total = loop.count;
+        run->options->progress->total = run->todo_count;
     if (run->options->progress && scoring->volumes)
         run->options->progress->unit = "volumes";
     DL2_TRY(dl2_parallel_run(&loop, error));
@@ -769,10 +846,15 @@ static void score_run_free(struct score_run *run)
         dl2_bytes_free(&worker->variant_facts.deep.bytes);
         dl2_bytes_free(&worker->shown_deep.bytes);
         dl2_bytes_free(&worker->bytes);
+        dl2_score_video_free(&worker->reference_video);
+        for (size_t v = 0; worker->videos && v < run->scoring->variant_count; v++)
+            dl2_score_video_free(&worker->videos[v]);
+        free(worker->videos);
         free(worker->cpu_seconds);
     }
     free(run->workers);
     free(run->todo);
+    free(run->units);
     if (run->options->share)
         dl2_score_share_free(run->options->share);
     for (size_t i = 0; run->variants && i < run->scoring->variant_count; i++)

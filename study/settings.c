@@ -78,8 +78,9 @@ static const struct dl2_option own_rows[] = {
     {DL2_OPTION_TEXT, "external", 0, "COMMANDS",
      "One more codec, as two commands: 'cjxl=cjxl %i %o -q %q; djxl %i %o'", AT(external),
      .unset = "none"},
-    PARSED("qualities", "LIST", "1 to 100, higher is better, the same for all codecs", qualities,
-           dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 75"),
+    PARSED("qualities", "LIST",
+           "1 to 100, higher is better, the same for all codecs; of videos CRFs, lower is better",
+           qualities, dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 75"),
     PARSED("shorts", "LIST",
            "Resolutions: lengths of the shorter side that images are reduced to, pixels, and full, "
            "as in "

@@ -144,9 +144,8 @@ static int write_file(const char *path, const struct dl2_bytes *file, struct dl2
     return dl2_file_write(path, file->data, file->size, error);
 }
 
-/* Puts a file into its place in the variant, or into the outcome for dl2_finish_image(). */
-static int store_file(struct dl2_transcode_worker *worker, size_t v, struct dl2_bytes *encoded,
-                      struct dl2_error *error)
+int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_bytes *encoded,
+                     struct dl2_error *error)
 {
     const struct dl2_transcode_slot *slot = worker->slot;
     struct dl2_variant *variant = &worker->run->variants[v];
@@ -228,7 +227,7 @@ static int encode_resolution(struct dl2_transcode_worker *worker, size_t resolut
             if (status < 0)
                 dl2_outcome_fail(outcome, &own);
             else
-                DL2_TRY(store_file(worker, worker->members[i], &worker->encoded[i], error));
+                DL2_TRY(dl2_worker_store(worker, worker->members[i], &worker->encoded[i], error));
         }
     }
     return DL2_OK;
@@ -283,7 +282,7 @@ static int make_volume(struct dl2_transcode_worker *worker, struct dl2_error *ow
     int status = dl2_encode_volume(worker, own), fatal = DL2_OK;
     for (size_t v = 0; status == DL2_OK && fatal == DL2_OK && v < worker->run->variant_count; v++)
         if (needs(worker, v) && !worker->slot->outcomes[v].tried)
-            fatal = store_file(worker, v, &worker->encoded[v], error);
+            fatal = dl2_worker_store(worker, v, &worker->encoded[v], error);
     dl2_worker_leave(worker);
     return fatal;
 }
@@ -297,15 +296,26 @@ static void drop_path(struct dl2_error *error, const char *path)
                 strlen(error->message + length + 2) + 1);
 }
 
-/* Fails the variants that wait for an image that can't be read or decoded. */
-static void fail_image(const struct dl2_transcode_worker *worker, bool encodes,
-                       struct dl2_error *error)
+void dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes,
+                     struct dl2_error *error)
 {
     const struct dl2_transcode_slot *slot = worker->slot;
     drop_path(error, slot->item->path);
     for (size_t v = 0; v < worker->run->variant_count; v++)
-        if (needs(worker, v) || (!encodes && dl2_transcoder_packs(worker->run, v, slot->index)))
+        if (!slot->outcomes[v].tried &&
+            (needs(worker, v) || (!encodes && dl2_transcoder_packs(worker->run, v, slot->index))))
             dl2_outcome_fail(&slot->outcomes[v], error);
+}
+
+bool dl2_worker_take(struct dl2_transcode_worker *worker, size_t slot_number, size_t n)
+{
+    const struct dl2_transcoder *run = worker->run;
+    struct dl2_transcode_slot *slot = worker->slot = &run->slots[slot_number];
+    slot->index = run->todo[n];
+    slot->item = &run->source.items[slot->index];
+    for (size_t v = 0; v < run->variant_count; v++)
+        slot->outcomes[v] = (struct dl2_transcode_outcome){.encoded = slot->outcomes[v].encoded};
+    return dl2_transcoder_needs_any(run, slot->index);
 }
 
 int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t n,
@@ -313,14 +323,10 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
 {
     struct dl2_transcoder *run = context;
     struct dl2_transcode_worker *worker = &run->workers[number];
-    struct dl2_transcode_slot *slot = worker->slot = &run->slots[slot_number];
     struct dl2_error own = DL2_ERROR_INIT;
     int fatal = DL2_OK;
-    slot->index = run->todo[n];
-    slot->item = &run->source.items[slot->index];
-    for (size_t v = 0; v < run->variant_count; v++)
-        slot->outcomes[v] = (struct dl2_transcode_outcome){.encoded = slot->outcomes[v].encoded};
-    const bool encodes = dl2_transcoder_needs_any(run, slot->index);
+    const bool encodes = dl2_worker_take(worker, slot_number, n);
+    const struct dl2_transcode_slot *slot = worker->slot;
     int status = encodes && !run->volumes ? dl2_worker_read(worker, slot->index, &own) : DL2_OK;
     if (status == DL2_OK)
         status = dl2_dataset_read_sidecars(run->dataset, slot->item->sample, slot->sidecars, &own);
@@ -337,7 +343,7 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
     if (status == DL2_ERR_LOST)
         return dl2_error_copy(error, &own);
     if (status < 0)
-        fail_image(worker, encodes, &own);
+        dl2_worker_fail(worker, encodes, &own);
     resize_beside_staged(worker);
     return DL2_OK;
 }

@@ -8,7 +8,7 @@ libtranscode_la_SOURCES = \
 	transcode/sidecar_files.c transcode/sidecar_files.h \
 	transcode/clip_packer.c transcode/clip_packer.h \
 	transcode/copy.c transcode/copy.h \
-	transcode/encode_image.c transcode/encode_volume.c \
+	transcode/encode_clip.c transcode/encode_image.c transcode/encode_volume.c \
 	transcode/finish_image.c \
 	transcode/fit_sensitivity.c transcode/fit_sensitivity.h \
 	transcode/fit_steps.c transcode/fit_steps.h \

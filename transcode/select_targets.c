@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/select_targets.h"
 
+#include "codec/video_encoder.h"
+
 #include "common/memory.h"
 #include "common/process.h"
 #include "common/quote.h"
@@ -162,7 +164,7 @@ static int no_codec(const struct dl2_selection *selection, int length, const cha
 {
     char known[128] = "";
     for (size_t i = 0; dl2_codec_at(i); i++)
-        if (dl2_codec_at(i)->encode)
+        if (dl2_codec_encodes(dl2_codec_at(i)))
             dl2_list_name(known, sizeof known, dl2_codec_at(i)->name);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "'%.*s' is not a codec that this build can write: %s, or an external one: "
@@ -196,7 +198,7 @@ static int select_codec(struct dl2_selection *selection, const char *text, struc
         return DL2_OK;
     }
     for (size_t i = 0; (codec = dl2_codec_at(i)); i++)
-        if (codec->encode && is_named(codec, text, length))
+        if (dl2_codec_encodes(codec) && is_named(codec, text, length))
             break;
     if (!codec)
         return no_codec(selection, (int)length, text, error);
@@ -317,13 +319,40 @@ static void drop_repeated(struct dl2_selection *selection)
     selection->count = kept;
 }
 
+/* Why the codecs that make videos of clips do not go with the other options, or NULL. */
+static const char *find_video_conflict(const struct dl2_selection *selection)
+{
+    static const char *const idle[] = {"target", "never-larger", "restart", "input-size",
+                                       "metadata"};
+    static char conflict[160];
+    const struct dl2_codec *video = NULL, *image = NULL;
+    for (size_t c = 0; c < selection->count; c++)
+        *(selection->items[c].codec->video ? &video : &image) = selection->items[c].codec;
+    if (!video)
+        return NULL;
+    if (image) {
+        snprintf(conflict, sizeof conflict,
+                 "--codec: %s makes a video of each clip, %s an image of each frame; give them to "
+                 "two runs, which may have one DEST",
+                 video->name, image->name);
+        return conflict;
+    }
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (given(selection, idle[i])) {
+            snprintf(conflict, sizeof conflict, "--%s has no effect on videos, which %s makes",
+                     idle[i], video->name);
+            return conflict;
+        }
+    return NULL;
+}
+
 /* Gives the codecs what options say for all of them, and refuses options of no effect. */
 static int complete_codecs(struct dl2_selection *selection, struct dl2_error *error)
 {
     const struct dl2_transcode_arguments *arguments = selection->arguments;
     bool lossy = false, subsampled = false, restarted = false;
-    const char *conflict = NULL;
-    for (size_t c = 0; c < selection->count; c++) {
+    const char *conflict = find_video_conflict(selection);
+    for (size_t c = 0; !conflict && c < selection->count; c++) {
         struct dl2_settings *item = &selection->items[c];
         const struct dl2_encode_options own = {.settings = item->values};
         if (arguments->metadata == DL2_METADATA_KEEP && !item->codec->metadata_bytes)
@@ -345,6 +374,8 @@ static int complete_codecs(struct dl2_selection *selection, struct dl2_error *er
         forget_usual(item);
     }
     drop_repeated(selection);
+    if (conflict)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s", conflict);
     if (!lossy && given(selection, "q"))
         conflict = "--q: every codec in use is lossless, or has a setting in its place";
     else if (!lossy && selection->goal_count)
@@ -389,6 +420,16 @@ static int add_targets(struct dl2_selection *selection, const struct dl2_setting
         encode.external = selection->external;
     const bool has_quality = dl2_settings_use_quality(item->codec, &encode);
     const bool searched = has_quality && selection->goal_count;
+    const unsigned usual = item->codec->video ? (unsigned)item->codec->video->usual_crf : 0;
+    if (usual && !given(selection, "q")) {
+        qualities = &usual;
+        quality_count = 1;
+    }
+    for (size_t i = 0; usual && i < quality_count; i++)
+        if (qualities[i] > (unsigned)item->codec->video->max_crf)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "--q %u: of %s it is the CRF, 1 to %d, lower is better",
+                                 qualities[i], item->codec->name, item->codec->video->max_crf);
     const size_t own = searched ? selection->goal_count : has_quality ? quality_count : 1;
     for (size_t i = 0; i < selection->resolution_count * own; i++) {
         struct dl2_transcode_target *target = &selection->targets[selection->target_count++];
@@ -459,6 +500,8 @@ static int try_target(const struct dl2_transcode_target *target, struct dl2_erro
     struct dl2_encode_options encode = target->encode;
     if (target->target.name)
         encode.quality = target->target.high;
+    if (target->codec->video)
+        return DL2_OK;
     DL2_TRY(dl2_image_reshape(&image, 1, 1, 3, error));
     memset(image.data, 0, image.stride);
     const int status = dl2_image_encode(target->codec, &image, &encode, &out, &own);

@@ -116,6 +116,7 @@ int dl2_worker_init(struct dl2_transcode_worker *worker, struct dl2_transcoder *
     worker->run = run;
     DL2_TRY(DL2_NEW(&worker->encoded, run->variant_count, "variants", error));
     DL2_TRY(DL2_NEW(&worker->members, run->variant_count, "variants", error));
+    DL2_TRY(DL2_NEW(&worker->encoders, run->variant_count, "variants", error));
     return DL2_NEW(&worker->qualities, run->variant_count, "variants", error);
 }
 
@@ -125,6 +126,8 @@ void dl2_worker_free(struct dl2_transcode_worker *worker)
         dl2_bytes_free(&worker->encoded[i]);
     free(worker->encoded);
     free(worker->members);
+    free(worker->encoders);
+    dl2_resizer_free(&worker->raster);
     free(worker->qualities);
     dl2_bytes_free(&worker->file);
     dl2_bytes_free(&worker->taken);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static int compare_keys(const void *a, const void *b, void *context)
 {
@@ -46,6 +47,26 @@ static const char *text_of(const char *bytes)
     return text;
 }
 
+/* The facts of a clip: another sum and perhaps another time, where any of its frames changes, or
+ * what lies beside it. */
+static void take_frames(struct dl2_source_item *item, const struct dl2_dataset *dataset)
+{
+    const struct dl2_image_range frames = dl2_dataset_frames(dataset, item->sample);
+    if (frames.count < 2)
+        return;
+    item->path = item->key;
+    for (size_t i = 0; i < frames.count; i++) {
+        struct dl2_sample frame;
+        dl2_dataset_image(dataset, frames.first + i, &frame);
+        if (frame.mtime_ns > item->mtime_ns)
+            item->mtime_ns = frame.mtime_ns;
+        const uint64_t facts[] = {
+            XXH3_64bits(frame.name, strlen(frame.name)), frame.bytes, (uint64_t)frame.mtime_ns,
+            dl2_dataset_image_sidecar_sum(dataset, frames.first + i), item->sidecar_sum};
+        item->sidecar_sum = XXH3_64bits(facts, sizeof facts);
+    }
+}
+
 int dl2_source_items_list(struct dl2_source_items *source, const struct dl2_dataset *dataset,
                           struct dl2_error *error)
 {
@@ -70,6 +91,7 @@ int dl2_source_items_list(struct dl2_source_items *source, const struct dl2_data
                                          .sidecar_sum = dl2_dataset_sidecar_sum(dataset, i)};
         if (!item->key_text || !item->name_text)
             return dl2_error_memory(error, "images");
+        take_frames(item, dataset);
     }
     return sort_by_key(source, error);
 }

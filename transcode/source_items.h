@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The images of a source, as dl2-transcode makes variants of them. */
+/* The images of a source, or its clips, as dl2-transcode makes variants of them. */
 #ifndef DL2_TRANSCODE_SOURCE_ITEMS_H
 #define DL2_TRANSCODE_SOURCE_ITEMS_H
 
@@ -8,19 +8,19 @@
 
 #include <stdint.h>
 
-/* A source image. Strings are the dataset's unless said otherwise. */
+/* A source image, or a clip. Strings are the dataset's unless said otherwise. */
 struct dl2_source_item {
     size_t sample;    /* its number in the dataset */
     const char *key;  /* path without extension */
     const char *name; /* path from the source's root */
-    const char *path; /* for messages */
+    const char *path; /* for messages; of a clip its key */
     /* The same as UTF-8, where what is not is replaced: then the item's own strings, to free. */
     const char *key_text, *name_text;
-    uint64_t bytes;
-    int64_t mtime_ns;
+    uint64_t bytes;       /* of all frames */
+    int64_t mtime_ns;     /* of a clip, of its latest frame */
     int label;            /* for packed variants */
     size_t same_key_as;   /* the item that has the key already, or SIZE_MAX */
-    uint64_t sidecar_sum; /* dl2_dataset_sidecar_sum() */
+    uint64_t sidecar_sum; /* dl2_dataset_sidecar_sum(); of a clip over its frames, too */
 };
 
 struct dl2_source_items {

@@ -100,8 +100,12 @@ static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
     struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, own->label_field);
     options.class_folders = !run->packed;
     options.decode_slice = dl2_gray_decode;
+    options.by_frame = !run->makes_videos;
+    options.takes_videos = run->makes_videos;
     DL2_TRY(dl2_dataset_open(own->source, &options, &run->dataset, error));
     run->volumes = dl2_dataset_kind(run->dataset) == DL2_SAMPLE_VOLUME;
+    if (run->makes_videos)
+        return dl2_clips_check(run, error);
     if (!run->volumes)
         return DL2_OK;
     run->progress->unit = "volumes";
@@ -391,7 +395,7 @@ static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
 {
     struct dl2_parallel loop = {.jobs = run->options->jobs,
                                 .count = run->todo_count,
-                                .work = dl2_encode_image,
+                                .work = run->makes_videos ? dl2_encode_clip : dl2_encode_image,
                                 .emit = dl2_finish_image,
                                 .context = run};
     if (!run->todo_count)
@@ -527,6 +531,7 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
         status = run->part.count ? end_part(run, error) : complete(run, error);
     DL2_TRY(dl2_world_agree(world, status, error));
     dl2_progress_tell(run->progress, run->options->source, dl2_unresized_message(&run->unresized));
+    dl2_clips_tell(run);
     return report(run, result, error);
 }
 
@@ -537,9 +542,11 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     *result = (struct dl2_transcode_result){0};
     run->progress = options->progress;
     run->packed = dl2_container_is_packed(options->pack.container);
+    run->makes_videos = options->targets[0].codec->video;
     run->part_file.fd = -1;
     dl2_gate_init(&run->gate, options->memory);
     pthread_mutex_init(&run->unresized.mutex, NULL);
+    pthread_mutex_init(&run->notes.mutex, NULL);
     if (dl2_output_is_folder(options->dest))
         run->parts_stem = dl2_path_join(options->dest, PARTS_STEM);
     const int status = run_all(run, result, error);
@@ -562,6 +569,8 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     free(run->parts_stem);
     dl2_left_out_free(&run->unresized.counts);
     pthread_mutex_destroy(&run->unresized.mutex);
+    dl2_left_out_free(&run->notes.beside);
+    pthread_mutex_destroy(&run->notes.mutex);
     dl2_dataset_close(run->dataset);
     dl2_part_file_close(&run->part_file);
     dl2_gate_free(&run->gate);

@@ -44,7 +44,7 @@ struct dl2_transcode_options {
     const char *source, *dest;
     enum dl2_samples samples; /* clips stay clips; each of their frames is an image here */
     const char *label_field;  /* as in struct dl2_dataset_options */
-    const struct dl2_transcode_target *targets;
+    const struct dl2_transcode_target *targets; /* all of codecs of images, or all of videos */
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */
     unsigned jobs;                    /* 0: dl2_cpu_count() */
@@ -68,7 +68,8 @@ struct dl2_transcode_options {
 
 /* Sums over the images that a variant has, also from earlier runs. */
 struct dl2_variant_totals {
-    uint64_t images, pixels, bytes, source_bytes, failed;
+    uint64_t images, pixels, bytes, source_bytes, failed; /* of clips where videos are made */
+    uint64_t frames;                 /* of the videos; 0 where images are made */
     uint64_t copied, copied_bytes;   /* of images that are their source's files, unchanged */
     uint64_t pixels_only;            /* images that were to be so, and could not */
     uint64_t missed, probes;         /* of a variant with a target */

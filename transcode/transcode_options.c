@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/transcode_options.h"
 
+#include "codec/video_encoder.h"
+
 #include "dataset/subset_options.h"
 #include "dataset/writer.h"
 #include "transcode/colours.h"
@@ -41,7 +43,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
-     "(from, to, step)",
+     "(from, to, step); of videos their CRFs, lower is better, for example 23,28,35",
      AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
      "A quality for each image instead: the lowest at which it has this score by a metric of "
@@ -223,10 +225,15 @@ char *dl2_transcode_details(void)
     fprintf(out, "Codecs of this build:\n");
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
-        if (!codec->encode)
+        if (!dl2_codec_encodes(codec))
             continue;
-        fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
-                codec->has_subsampling ? ", subsampling" : "");
+        fprintf(out, "  %-5s ", codec->name);
+        if (codec->video)
+            fprintf(out, "videos of clips: quality 1-%d is the CRF, lower is better; default %d",
+                    codec->video->max_crf, codec->video->usual_crf);
+        else
+            fputs(codec->lossy ? "quality 1-100" : "lossless", out);
+        fputs(codec->has_subsampling ? ", subsampling" : "", out);
         if (codec->max_effort >= 0 && codec->usual_effort < 0)
             fprintf(out, ",\n        effort 0-%d (%s; default auto)", codec->max_effort,
                     codec->effort_help);
@@ -284,6 +291,11 @@ char *dl2_transcode_details(void)
           "become smaller and never larger, and are packed or put into folders "
           "CLASS/CLIP/00000.jpg. Sound is dropped. A rerun makes only the clips whose video or "
           "settings changed.\n\n"
+          "With h264, h265 or av1 SOURCE must hold clips or videos, and a variant has a video for "
+          "each, "
+          "CLASS/CLIP.mp4, with all its frames. Sides must be even unless --subsampling is 444. "
+          "Frames "
+          "without a rate are shown at 25 a second. Such a variant lies in folders.\n\n"
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
           "write any format that this build reads. Commands run without a shell; quotes keep "
@@ -303,6 +315,7 @@ char *dl2_transcode_details(void)
           "  $ dl2-transcode --codec jp2 --q 10,50,90 scans scan-variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"
           "  $ dl2-transcode --frames fps=8,short=128 --q 85 --container=gulp videos clips\n"
+          "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
           "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
           "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
           out);

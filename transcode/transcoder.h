@@ -4,6 +4,7 @@
  *
  *     transcode.c      the pass from beginning to end; parts, ranks, and the pass that follows them
  *     finish_image.c   an image in the source's order: packs it, and records it or why it failed
+ *     encode_clip.c    a clip on any thread, where its variants are videos; a frame at a time
  *     encode_image.c   an image on any thread: decodes it once, encodes it for all variants
  *     encode_volume.c  a volume on any thread: encodes its slices for all variants
  *     target_curves.c  what targets expect of qualities, from a sample of the images
@@ -51,6 +52,16 @@ struct dl2_transcode_worker {
     struct dl2_image_resizer resizer;
     struct dl2_mask_resizer masks;
     struct dl2_target_searcher searcher;
+    struct dl2_video_encoder **encoders; /* [variant_count] of videos that are being made */
+    struct dl2_resizer raster;           /* of a source video */
+};
+
+/* What is worth a look in clips that became videos; zeroed, with its mutex initialised. Threads:
+ * any. */
+struct dl2_clip_notes {
+    pthread_mutex_t mutex;
+    size_t sound, oblong, uneven;
+    struct dl2_left_out beside; /* frames but the first */
 };
 
 /* Of an image and a variant: a new record, or why there is none. */
@@ -92,6 +103,8 @@ struct dl2_transcoder {
     size_t *resolution_of;           /* [variant_count] */
     struct dl2_target_curve *curves; /* [variant_count] of those whose targets are searched */
     struct dl2_unresized unresized;
+    bool makes_videos; /* items are clips, else images */
+    struct dl2_clip_notes notes;
     struct dl2_transcode_gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
@@ -156,21 +169,30 @@ int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl
  * failure, too. */
 int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
                       struct dl2_error *error);
-/* Waits until that many bytes may be taken; what dl2_worker_decode() does by itself. */
+/* Waits until work that takes so much memory may begin; dl2_worker_leave() ends it. */
 void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes);
-/* Makes it that of an image that cannot be read, decoded or encoded. */
-void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
 /* Ends the work on an image: lets others through the gate. */
 void dl2_worker_leave(struct dl2_transcode_worker *worker);
 /* The options with which worker->shown is encoded for the variant. */
 int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_variant *variant,
                        struct dl2_encode_options *encode, struct dl2_error *error);
 
-/* ---- encode_image.c, finish_image.c: struct dl2_parallel's functions, for items of `todo` */
+/* ---- encode_clip.c, encode_image.c, finish_image.c: struct dl2_parallel's functions, for items of
+ * `todo` */
 
+int dl2_encode_clip(void *run, unsigned worker, size_t slot, size_t n, struct dl2_error *error);
 int dl2_encode_image(void *run, unsigned worker, size_t slot, size_t n, struct dl2_error *error);
 int dl2_finish_image(void *run, size_t slot, size_t n, struct dl2_error *error);
 
+/* Begins with item `n` of `todo`, and returns whether any variant needs it. */
+bool dl2_worker_take(struct dl2_transcode_worker *worker, size_t slot, size_t n);
+/* Puts a file into its place in variant `v`, or into the outcome for dl2_finish_image(). */
+int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_bytes *encoded,
+                     struct dl2_error *error);
+/* Fails the variants that wait for an item that can't be read or decoded. */
+void dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes,
+                     struct dl2_error *error);
+void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
 /* How long an item takes, in proportion. */
 double dl2_finish_cost(const struct dl2_transcoder *run, size_t index);
 /* Ends the clips that were gathered last, and says what they lack. */
@@ -181,6 +203,12 @@ int dl2_finish_clips(struct dl2_transcoder *run, struct dl2_error *error);
 /* Makes worker->encoded the files of the slot's volume for all variants that need it, and fills in
  * their records; variants that cannot have one fail. dl2_worker_leave() must follow. */
 int dl2_encode_volume(struct dl2_transcode_worker *worker, struct dl2_error *error);
+/* ---- encode_clip.c */
+
+/* Can the source's samples become videos here? Of a run that makes them. */
+int dl2_clips_check(const struct dl2_transcoder *run, struct dl2_error *error);
+/* Says what videos lack of their clips. */
+void dl2_clips_tell(struct dl2_transcoder *run);
 
 /* ---- target_curves.c */
 

@@ -182,6 +182,10 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
         dl2_external_version(encode.external, version);
         json_object_set_new(libraries, codec->name, dl2_json_text(version));
     }
+    if (libraries && codec->video) {
+        char version[DL2_CODEC_VERSION_SIZE];
+        json_object_set_new(libraries, codec->name, json_string(dl2_codec_version(codec, version)));
+    }
     const bool has_quality = dl2_settings_use_quality(codec, &encode) && !target->target.name;
     json_t *quality = has_quality ? json_integer(encode.quality) : json_null();
     if (target->target.name)
@@ -226,6 +230,8 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
                   "bits_per_pixel", dl2_json_real(bits), "source_bytes",
                   (json_int_t)totals->source_bytes, "copied", (json_int_t)totals->copied,
                   "copied_bytes", (json_int_t)totals->copied_bytes));
+    if (totals->frames)
+        good &= dl2_json_add(summary, json_pack("{s:I}", "frames", (json_int_t)totals->frames));
     if (totals->pixels_only)
         good &= dl2_json_add(summary,
                              json_pack("{s:I}", "pixels_only", (json_int_t)totals->pixels_only));

@@ -70,6 +70,7 @@ struct dl2_record {
     uint32_t width, height;
     uint32_t depth;                       /* of a volume; 0 of an image */
     uint32_t source_width, source_height; /* upright */
+    uint32_t frames;                      /* of a video; 0: it is an image */
     float encode_cpu, decode_cpu;         /* seconds */
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */

@@ -153,6 +153,7 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
                                    .probes = (uint8_t)dl2_json_get_integer(line, "probes", 0),
                                    .met = json_is_true(json_object_get(line, "met"))};
     record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
+    record->frames = (uint32_t)dl2_json_get_integer(line, "frames", 0);
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
     record->copied = json_is_true(json_object_get(line, "copied"));
@@ -369,8 +370,9 @@ static int take_failure(struct dl2_variant *variant, size_t i, const json_t *ent
     struct dl2_error own = DL2_ERROR_INIT;
     if (!has_same_sidecars(item, entry) || (!unread && !is_same_file(item, entry)))
         return DL2_OK;
-    const bool volume = dl2_dataset_kind(variant->items->dataset) == DL2_SAMPLE_VOLUME;
-    if (volume && (unread || !dl2_variant_decodes_alike(variant)))
+    const bool whole =
+        dl2_dataset_kind(variant->items->dataset) == DL2_SAMPLE_VOLUME || variant->codec->video;
+    if (whole && (unread || !dl2_variant_decodes_alike(variant)))
         return DL2_OK; /* whether it can be read now shows when it is made */
     if (unread || !dl2_variant_decodes_alike(variant)) {
         const uint8_t *data;

@@ -92,6 +92,8 @@ static void print_line(const struct dl2_variant *variant, size_t index,
         fprintf(out, ",\"depth\":%" PRIu32, record->depth);
     if (record->quantised)
         fprintf(out, ",\"quantisation_error\":%.17g", record->quantisation_error);
+    if (record->frames)
+        fprintf(out, ",\"frames\":%" PRIu32, record->frames);
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
     if (variant->target.name)
@@ -449,14 +451,18 @@ static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
         if (record->state != DL2_RECORD_VALID && record->state != DL2_RECORD_STAGED)
             continue;
         totals.images++;
-        totals.pixels += (uint64_t)record->width * record->height *
-                         (record->depth ? (uint64_t)record->depth * record->channels : 1);
+        /* Images of the item: frames of a clip, slices of a volume. */
+        const uint64_t shown = record->frames  ? record->frames
+                               : record->depth ? (uint64_t)record->depth * record->channels
+                                               : 1;
+        totals.frames += record->frames;
+        totals.pixels += shown * record->width * record->height;
         totals.missed += variant->target.name && !record->found.met;
         totals.probes += record->found.probes;
         totals.quantised += record->quantised;
         if (record->quantisation_error > totals.quantisation_error)
             totals.quantisation_error = record->quantisation_error;
-        totals.source_pixels += (uint64_t)record->source_width * record->source_height;
+        totals.source_pixels += shown * record->source_width * record->source_height;
         totals.resized +=
             record->width != record->source_width || record->height != record->source_height;
         totals.bytes += record->bytes;

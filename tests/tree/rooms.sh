@@ -60,7 +60,7 @@ only_in() {
     [ ! -s "$work/strangers" ] || fail "$pattern is included by $(cat "$work/strangers")"
 }
 only_in 'jpeglib|png|webp/|avif/|openjpeg|jxl/|tiffio|gif_lib|lcms2' 'codec/'
-only_in 'libav|libsw' 'codec/video_ffmpeg\.c'
+only_in 'libav|libsw' 'codec/ffmpeg_libraries\.h'
 only_in "oneapi/dnnl|dnnl" "device/onednn\\.h"
 only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
