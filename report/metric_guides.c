@@ -38,14 +38,21 @@ int dl2_guides_make(const struct dl2_study *study, const struct dl2_analysis *an
                     struct dl2_guides *guides, struct dl2_error *error)
 {
     DL2_AUTO_FREE double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
-    if (!values)
+    DL2_AUTO_FREE bool *scored = dl2_calloc(study->variant_count + 1, sizeof *scored);
+    if (!values || !scored)
         return dl2_error_memory(error, "the metrics");
+    bool any = false; /* metrics and size are compared on the same variants */
     list_guides(metrics, guides);
     for (size_t i = 0; i < guides->count; i++) {
         struct dl2_guide *guide = &guides->items[i];
-        for (size_t v = 0; v < study->variant_count; v++)
+        for (size_t v = 0; v < study->variant_count; v++) {
             values[v] =
                 dl2_guide_value(guide, &study->variants[v]) * (guide->lower_is_better ? -1 : 1);
+            scored[v] |= guide->metric && !isnan(values[v]);
+            any |= scored[v];
+            if (!guide->metric && any && !scored[v])
+                values[v] = NAN;
+        }
         DL2_TRY(dl2_ranking_make(study, analysis, order, values, &guide->ranking, error));
         guides->any |= isfinite(guide->ranking.tau);
     }

@@ -15,7 +15,7 @@ work=$1
 shift
 targets="ssim=0.95 psnr_y=34 bpp=1.5"
 metrics=ssim,psnr_y
-codecs=$(./dl2-transcode --list codecs | awk -F '\t' '$2 == "lossy" { print $1 }')
+codecs=$(./dl2-transcode --list codecs | awk -F '\t' '$2 == "lossy" && $4 != "video" { print $1 }')
 if [ ! -d "$work/images" ]; then
     mkdir -p "$work/images.tmp/all"
     number=0

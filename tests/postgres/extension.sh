@@ -19,7 +19,7 @@ if grep -q 'define HAVE_LCMS 1' "$builddir/config.h" && grep -q 'define HAVE_PNG
     cp "$work/colours/a/p3.png" "$work/colours/a/linear.png" "$work/src/val/rose"
 fi
 dl2-transcode --quiet --copy "$work/src" "$(at photos)" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "copy"; }
-codecs=$(dl2-transcode --list codecs | cut -f 1)
+codecs=$(dl2-transcode --list codecs | awk -F '\t' '$4 != "video" { print $1 }')
 for codec in $codecs; do
     quality="--q 40"
     dl2-transcode --list codecs | grep -q "^$codec.lossy" || quality=

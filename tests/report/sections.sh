@@ -99,6 +99,12 @@ says "$page" "Which metric tells of accuracy?" "<tr><th scope='row'>SSIM<small> 
     "<tr><th scope='row'>bits per pixel</th><td>0.33</td>" "<td>4 of 6</td>" \
     "and SSIM (5th percentile) each order 6 as accuracy does; size alone orders 4. Of the 5 whose accuracies can be told apart, each orders 5, size alone 4. They are equal" "without predictions, the choice of images is not in it"
 [ -s "$work/page/plots/accuracy-ssim-small.dat" ] || fail "no plot against SSIM"
+# A variant without scores: size is compared on those that have some.
+cp -r "$study" "$work/scored"
+rm "$work/scored/quality/webp-50.json"
+expect 0 dl2-report "$work/scored" -o "$work/scored.html"
+says "$work/scored.html" "Of the 3 pairs of 3 variants"
+silent "$work/scored.html" " of 6</td>"
 
 # ---- The heat map: rows are trained on, columns validated on
 silent "$page" "class='heat'"
