@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, ENTRY_BYTES = 12 };
+enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, ENTRY_BYTES = 12, TIFF_HEADER = 8 };
 
 static uint32_t exif_u16(const uint8_t *p, int big)
 {
@@ -27,7 +27,7 @@ struct folder {
 static bool read_folder(struct folder *folder, const uint8_t *data, size_t size)
 {
     *folder = (struct folder){0};
-    if (size < 8)
+    if (size < TIFF_HEADER)
         return false;
     folder->big = !memcmp(data, "MM\0*", 4);
     if (!folder->big && memcmp(data, "II*\0", 4) != 0)
@@ -64,7 +64,8 @@ int dl2_exif_orientation(const uint8_t *data, size_t size)
 bool dl2_exif_make_upright(uint8_t *data, size_t size)
 {
     struct folder folder;
-    if (!read_folder(&folder, data, size))
+    /* What is written must not lie in the header, where a damaged block may have its folder. */
+    if (!read_folder(&folder, data, size) || folder.at < TIFF_HEADER)
         return false;
     if (folder.tag) {
         data[folder.tag] = !folder.big;

@@ -21,12 +21,12 @@ int dl2_image_read_metadata(const uint8_t *data, size_t size, struct dl2_metadat
     return DL2_OK;
 }
 
-/* Sets the digits that follow a word in the packet, with one sign between, to 1. */
+/* Sets the digits that follow a word in the packet, with a quote or ">" between, to 1. */
 static void set_upright(uint8_t *xmp, size_t size, const char *word)
 {
     const size_t length = strlen(word);
     for (size_t at = 0; at + length + 1 < size; at++)
-        if (!memcmp(xmp + at, word, length) && strchr("\"'>", xmp[at + length]) &&
+        if (!memcmp(xmp + at, word, length) && memchr("\"'>", xmp[at + length], 3) &&
             xmp[at + length + 1] >= '1' && xmp[at + length + 1] <= '8')
             xmp[at + length + 1] = '1';
 }

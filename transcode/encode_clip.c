@@ -336,9 +336,5 @@ int dl2_encode_clip(void *context, unsigned number, size_t slot_number, size_t n
     }
     dl2_worker_leave(worker);
     DL2_TRY(fatal);
-    if (status == DL2_ERR_LOST)
-        return dl2_error_copy(error, &own);
-    if (status < 0)
-        dl2_worker_fail(worker, encodes, &own);
-    return DL2_OK;
+    return status < 0 ? dl2_worker_fail(worker, encodes, &own, error) : DL2_OK;
 }

@@ -296,15 +296,18 @@ static void drop_path(struct dl2_error *error, const char *path)
                 strlen(error->message + length + 2) + 1);
 }
 
-void dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes,
-                     struct dl2_error *error)
+int dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes, struct dl2_error *why,
+                    struct dl2_error *error)
 {
     const struct dl2_transcode_slot *slot = worker->slot;
-    drop_path(error, slot->item->path);
+    if (why->status == DL2_ERR_LOST)
+        return dl2_error_copy(error, why);
+    drop_path(why, slot->item->path);
     for (size_t v = 0; v < worker->run->variant_count; v++)
         if (!slot->outcomes[v].tried &&
             (needs(worker, v) || (!encodes && dl2_transcoder_packs(worker->run, v, slot->index))))
-            dl2_outcome_fail(&slot->outcomes[v], error);
+            dl2_outcome_fail(&slot->outcomes[v], why);
+    return DL2_OK;
 }
 
 bool dl2_worker_take(struct dl2_transcode_worker *worker, size_t slot_number, size_t n)
@@ -340,10 +343,8 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
         dl2_worker_leave(worker);
     }
     DL2_TRY(fatal);
-    if (status == DL2_ERR_LOST)
-        return dl2_error_copy(error, &own);
     if (status < 0)
-        dl2_worker_fail(worker, encodes, &own);
+        DL2_TRY(dl2_worker_fail(worker, encodes, &own, error));
     resize_beside_staged(worker);
     return DL2_OK;
 }

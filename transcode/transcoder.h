@@ -189,9 +189,10 @@ bool dl2_worker_take(struct dl2_transcode_worker *worker, size_t slot, size_t n)
 /* Puts a file into its place in variant `v`, or into the outcome for dl2_finish_image(). */
 int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_bytes *encoded,
                      struct dl2_error *error);
-/* Fails the variants that wait for an item that can't be read or decoded. */
-void dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes,
-                     struct dl2_error *error);
+/* Fails the variants that wait for an item that can't be read or decoded, as `why` says. An error
+ * is that of a source that is lost. */
+int dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes, struct dl2_error *why,
+                    struct dl2_error *error);
 void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
 /* How long an item takes, in proportion. */
 double dl2_finish_cost(const struct dl2_transcoder *run, size_t index);

@@ -3,12 +3,8 @@
 # Datasets in PostgreSQL, against a server of the test's own: the same samples as the folder's in the
 # same order, by every program; lost connections; tables of others; rows that are no samples.
 . "$srcdir/tests/lib.sh"
-is=$(dl2-transcode --list containers | cut -f 1 | grep -x postgresql) || skip "this build has no libpq (Debian: libpq-dev)"
-is "$is" postgresql "the list of containers"
 . "$srcdir/tests/postgres/server.sh"
-find_server
-make_server
-start_server
+serve
 copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
 
 # ---- There and back: bytes, names, order (tar keeps it), classes, splits

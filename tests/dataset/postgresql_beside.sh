@@ -3,11 +3,8 @@
 # What lies beside images in tables of PostgreSQL: label files, masks and JSON, there and back, in variants, and as columns
 # of tables of others.
 . "$srcdir/tests/lib.sh"
-dl2-transcode --list containers | grep -q '^postgresql' || skip "this build has no libpq (Debian: libpq-dev)"
 . "$srcdir/tests/postgres/server.sh"
-find_server
-make_server
-start_server
+serve
 copy() { expect 0 dl2-transcode --copy "$@"; }
 same() { diff -r -x '.dl2-*' -x 'dl2-variant*' "$1" "$2" >&2 || fail "$3"; }
 boxes() { # DATASET: what is said of its boxes, and the digest

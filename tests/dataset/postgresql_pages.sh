@@ -3,11 +3,8 @@
 # access=pages: what the files of a PostgreSQL server give is what SQL gives, while rows are changed, tables are
 # rewritten, files are damaged and the server is killed; what cannot be read so is read by SQL, or refused.
 . "$srcdir/tests/lib.sh"
-dl2-transcode --list containers | grep -q '^postgresql' || skip "this build has no libpq (Debian: libpq-dev)"
 . "$srcdir/tests/postgres/server.sh"
-find_server
-make_server
-start_server
+serve
 pages() { echo "$(at "$1")&access=${2:-pages}"; }
 
 # Images in several spans of pages, in a few chunks, and in the rows themselves.

@@ -32,6 +32,13 @@ control() {
 }
 # start_server [PG_CTL-ARGUMENT...]
 start_server() { control -o "-F -c listen_addresses= -c unix_socket_directories=$home" "$@" start; }
+# serve: starts a server with an empty database; skips where there is none, or no libpq.
+serve() {
+    "$builddir/dl2-transcode" --list containers | grep -q '^postgresql' || skip "this build has no libpq (Debian: libpq-dev)"
+    find_server
+    make_server
+    start_server
+}
 # sql COMMAND: prints the result. at TABLE: its address.
 sql() { psql -qAt -h "$home" -U dl2 -d postgres -c "$1" || fail "psql: $1"; }
 at() { echo "postgresql:///postgres?host=$home&user=dl2&table=$1"; }

@@ -29,13 +29,7 @@ grep -q '<title>.*photos.*</title>' results/report/report.html || fail "the repo
 touch mark
 expect 0 store
 [ -z "$(find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/plan.json)" ] || fail "made again"
-study QUALITIES=10 OUT=folders SEEDS=1 train >folders.out 2>&1 || { cat folders.out; fail "a study of the folder"; }
-for name in raw jpeg-10; do
-    for out in results folders; do
-        grep -E '"(top1|loss|train_images|val_images)":' $out/train/$name/convnet/seed-1/experiment_report.json >$out.figures
-    done
-    diff folders.figures results.figures || fail "trainings on $name differ from those on files"
-done
+as_from_files raw jpeg-10
 expect 2 study DATASET=s3://bucket/nothing OUT=none
 said 'DATASET is "s3://bucket/nothing": '
 exit 0

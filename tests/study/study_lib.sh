@@ -32,6 +32,16 @@ study() {
     make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
         EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=8 BATCH=8 JOBS=2 ROUNDS=2 MEASURE=0.05 "$@"
 }
+# as_from_files NAME...: results/ has the trainings of a study of the folder, on each of these.
+as_from_files() {
+    study QUALITIES=10 OUT=folders SEEDS=1 train >folders.out 2>&1 || { cat folders.out; fail "a study of the folder"; }
+    for name in "$@"; do
+        for out in results folders; do
+            grep -E '"(top1|loss|train_images|val_images|train_bytes)":' $out/train/$name/convnet/seed-1/experiment_report.json >$out.figures
+        done
+        diff folders.figures results.figures || fail "trainings on $name differ from those on files"
+    done
+}
 # What is wrong is told before anything is made.
 refused() { # TEXT VARIABLE=VALUE...
     expected=$1

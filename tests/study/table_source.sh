@@ -4,11 +4,8 @@
 # made again when rows change, and what the report says.
 . "$srcdir/tests/lib.sh"
 plainly
-"$builddir/dl2-transcode" --list containers | grep -q '^postgresql' || skip "this build has no libpq (Debian: libpq-dev)"
 . "$srcdir/tests/postgres/server.sh"
-find_server
-make_server
-start_server
+serve
 . "$srcdir/tests/study/study_lib.sh"
 mv data/train/fine/1.png 'data/train/fine/a b.png'
 mv data/val/coarse/1.png "data/val/coarse/it's \$1.png"
@@ -37,13 +34,7 @@ expect 0 table
 [ -z "$(made)" ] || fail "made again: $(made)"
 
 # ---- The same as from folders
-study QUALITIES=10 OUT=folders SEEDS=1 train >folders.out 2>&1 || { cat folders.out; fail "a study of the folder"; }
-for name in raw jpeg-10; do
-    for out in results folders; do
-        grep -E '"(top1|loss|train_images|val_images|train_bytes)":' $out/train/$name/convnet/seed-1/experiment_report.json >$out.figures
-    done
-    diff folders.figures results.figures || fail "trainings on $name differ from those on files"
-done
+as_from_files raw jpeg-10
 
 # ---- The other goals
 expect 0 table matrix study-regimens study-bytes study-loading REGIMENS=jpeg-10:1,raw:1 WORKERS=1 CACHES=100
