@@ -34,6 +34,7 @@ struct launch {
     int exit_status;
     double deadline;    /* for those that run; 0: none */
     bool told;          /* a signal was handed on */
+    bool struck;        /* those that ran were killed here */
     unsigned *restarts; /* of each rank */
     unsigned killed;    /* the rank to start again; `ranks`: none */
     pid_t starter;
@@ -47,6 +48,12 @@ static void send_all(const struct launch *launch, int number)
             kill(launch->processes[i], number);
 }
 
+static void strike_all(struct launch *launch)
+{
+    launch->struck = true;
+    send_all(launch, SIGKILL);
+}
+
 static void rank_ended(struct launch *launch, unsigned rank, int status, struct dl2_error *error)
 {
     const bool killed = WIFSIGNALED(status), parted = dl2_local_parted(launch->local);
@@ -58,7 +65,7 @@ static void rank_ended(struct launch *launch, unsigned rank, int status, struct 
         return;
     }
     const int code = killed ? 1 : WEXITSTATUS(status);
-    if (killed && !launch->deadline)
+    if (killed && !launch->struck) /* also after another one has failed, perhaps for this */
         dl2_error_set(error, DL2_ERR_SYSTEM,
                       "rank %u of %u (process %ld) was killed by signal %d (%s)", rank,
                       launch->ranks, (long)launch->processes[rank], WTERMSIG(status),
@@ -91,7 +98,7 @@ static void on_signal(struct launch *launch, int number, struct dl2_error *error
                       launch->ranks, strsignal(number));
         launch->exit_status = 1;
         launch->deadline = dl2_clock_wall();
-        send_all(launch, SIGKILL);
+        strike_all(launch);
         return;
     }
     launch->told = true;
@@ -142,7 +149,7 @@ static int look_after(struct launch *launch, struct dl2_world **out, struct dl2_
             on_signal(launch, number, error);
         reap(launch, error);
         if (launch->deadline && dl2_clock_wall() > launch->deadline)
-            send_all(launch, SIGKILL);
+            strike_all(launch);
     }
     return DL2_WORLD_ENDED;
 }
@@ -158,7 +165,7 @@ static int start(struct launch *launch, struct dl2_world **out, struct dl2_error
             dl2_error_system(error, "can't start rank %u of %u", i, launch->ranks);
             launch->exit_status = 1;
             launch->deadline = dl2_clock_wall();
-            send_all(launch, SIGKILL);
+            strike_all(launch);
             break;
         }
         launch->processes[i] = process;

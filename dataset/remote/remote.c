@@ -345,7 +345,7 @@ static int name_reading(struct dl2_remote_reading *reading, const struct dl2_rem
 
 /*
  * Joins what the cache has of the unit with what is wanted: one range, of which one side is missing
- * and is asked for. Where both sides are, what the cache has is of no use.
+ * and is asked for. Where both sides are, what the cache has is of no use. `cached` may be taken.
  */
 static int join_cached(struct dl2_remote_reading *reading, const struct dl2_remote_read *read,
                        uint64_t offset, struct dl2_bytes *cached, struct dl2_error *error)
@@ -356,13 +356,18 @@ static int join_cached(struct dl2_remote_reading *reading, const struct dl2_remo
     if (left && right)
         return DL2_OK;
     reading->start = left ? read->offset : offset;
+    reading->from_cache = !left && !right;
+    if (reading->from_cache) {
+        reading->whole = *cached;
+        *cached = (struct dl2_bytes)DL2_BYTES_INIT;
+        return DL2_OK;
+    }
     DL2_TRY(dl2_bytes_resize(&reading->whole, (size_t)((right ? wanted_end : end) - reading->start),
                              error));
     memcpy(reading->whole.data + (offset - reading->start), cached->data, cached->size);
     transfer->offset = left ? read->offset : end;
     transfer->size = left ? (size_t)(offset - read->offset) : (size_t)(wanted_end - end);
     transfer->data = reading->whole.data + (transfer->offset - reading->start);
-    reading->from_cache = !left && !right;
     return DL2_OK;
 }
 
