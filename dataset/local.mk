@@ -45,6 +45,7 @@ libdataset_la_SOURCES = \
 	dataset/volume_slices.c dataset/volume_slices.h \
 	dataset/volumes.c \
 	dataset/store_place.c dataset/store_place.h \
+	dataset/write_place.c dataset/write_place.h \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)

@@ -2,7 +2,6 @@
 #include "dataset/store_place.h"
 
 #include "common/file.h"
-#include "common/memory.h"
 #include "common/scope.h"
 #include "dataset/remote/remote.h"
 
@@ -76,6 +75,12 @@ char *dl2_store_place_shown(const struct dl2_store_place *place, const char *nam
     return dl2_remote_shown(place->remote, name);
 }
 
+int dl2_store_place_load(struct dl2_store_place *place, const char *name, uint64_t max_bytes,
+                         struct dl2_bytes *out, struct dl2_error *error)
+{
+    return dl2_remote_load(place->remote, name, max_bytes, DL2_LOAD_FRESH, out, error);
+}
+
 int dl2_store_place_fetch(struct dl2_store_place *place, const char *name, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes data = DL2_BYTES_INIT;
@@ -85,8 +90,7 @@ int dl2_store_place_fetch(struct dl2_store_place *place, const char *name, struc
     DL2_AUTO_FREE char *path = dl2_path_join(place->folder, name);
     if (!path)
         return dl2_error_memory(error, "a dataset");
-    const int status =
-        dl2_remote_load(place->remote, name, there->bytes, DL2_LOAD_FRESH, &data, error);
+    const int status = dl2_store_place_load(place, name, there->bytes, &data, error);
     DL2_TRY(status);
     return status ? dl2_file_write(path, data.data, data.size, error) : DL2_OK;
 }

@@ -9,8 +9,10 @@
 #define DL2_DATASET_STORE_PLACE_H
 
 #include "common/error.h"
+#include "common/memory.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct dl2_store_place;
 
@@ -31,6 +33,10 @@ char *dl2_store_place_shown(const struct dl2_store_place *place, const char *nam
 
 /* Copies an object into the folder, if it was listed. */
 int dl2_store_place_fetch(struct dl2_store_place *place, const char *name, struct dl2_error *error);
+
+/* Reads an object as it is now: 1, or 0 if there is none. DL2_ERR_LIMIT above max_bytes. */
+int dl2_store_place_load(struct dl2_store_place *place, const char *name, uint64_t max_bytes,
+                         struct dl2_bytes *out, struct dl2_error *error);
 
 /* Sends a file of the folder, as the object `name` below the address. */
 int dl2_store_place_send(struct dl2_store_place *place, const char *path, const char *name,

@@ -7,8 +7,8 @@
 #include "dataset/packed.h"
 #include "dataset/postgresql/database_uri.h"
 #include "dataset/remote/address.h"
-#include "dataset/store_place.h"
 #include "dataset/variant_facts.h"
+#include "dataset/write_place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,14 +43,10 @@ struct dl2_writer {
     const char *origin;
     struct dl2_writer_options options;
     const struct dl2_dataset *source; /* with options.shards; else NULL */
-    char *root;
-    struct dl2_store_place *store; /* where the files of `root` go; NULL: they stay */
+    struct dl2_write_place place;     /* unless the sink writes */
     struct dl2_index_draft draft;
     struct group *groups;
     size_t group_count;
-    /* Folders here that are of splits by names of their own: this writer's, and what an earlier one
-     * has left. Only these may be cleared. */
-    struct dl2_part_list folders;
     struct dl2_slicing slicing; /* of the last sample that was cut */
     char *(*renames)[2];        /* temporary name, final name */
     size_t rename_count;
@@ -58,237 +54,7 @@ struct dl2_writer {
     bool finished;
 };
 
-/* ---- What is there from before */
-
-/* "data_17.gulp": START, digits, END. */
-static bool is_numbered(const char *name, const struct dl2_numbered_name *form)
-{
-    const size_t length = form->start ? strlen(form->start) : 0;
-    if (!length || strncmp(name, form->start, length) != 0)
-        return false;
-    const size_t digits = strspn(name + length, "0123456789");
-    return digits && !strcmp(name + length + digits, form->end);
-}
-
-/* Does a writer of any packed container give shards this name? */
-static bool is_shard(const char *name)
-{
-    const struct dl2_container *container;
-    for (size_t i = 0; (container = dl2_container_at(i)); i++)
-        if (container->shards && is_numbered(name, &container->shards->shard))
-            return true;
-    return false;
-}
-
-/* The same of any file. */
-static bool is_written_here(const char *name)
-{
-    const struct dl2_container *container;
-    for (size_t i = 0; (container = dl2_container_at(i)); i++) {
-        const struct dl2_shard_format *format = container->shards;
-        if (format &&
-            (is_numbered(name, &format->companion) || !strcmp(name, format->classes_name)))
-            return true;
-    }
-    return is_shard(name) || !strcmp(name, DL2_INDEX_NAME);
-}
-
-/* Is it ".NAME.dl2-tmp" of such a name? */
-static bool is_temporary(const char *name)
-{
-    const size_t length = strlen(name), tail = strlen(DL2_TEMPORARY_SUFFIX);
-    char inner[64];
-    if (name[0] != '.' || length <= tail + 1 || length - tail - 1 >= sizeof inner ||
-        strcmp(name + length - tail, DL2_TEMPORARY_SUFFIX) != 0)
-        return false;
-    memcpy(inner, name + 1, length - tail - 1);
-    inner[length - tail - 1] = '\0';
-    return is_written_here(inner);
-}
-
-static bool is_facts(const char *name)
-{
-    return !strcmp(name, DL2_FACTS_SUMMARY_NAME) || !strcmp(name, DL2_FACTS_LINES_NAME);
-}
-
-static bool may_stay(const char *name, bool top)
-{
-    return name[0] == '.' || (top && is_facts(name));
-}
-
-/*
- * Goes through a folder and its folders of splits (NULL: it is one): refuses what would be in the
- * way, and removes what a writer has left if `remove` says so.
- */
-static int clear_folder(const char *path, const struct dl2_part_list *splits, bool own, bool remove,
-                        struct dl2_error *error)
-{
-    const bool top = splits;
-    DIR *folder = opendir(path);
-    if (!folder)
-        return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
-    int status = DL2_OK;
-    const struct dirent *entry;
-    while (status == DL2_OK && (entry = readdir(folder))) {
-        const char *name = entry->d_name;
-        if (!strcmp(name, ".") || !strcmp(name, ".."))
-            continue;
-        char *inner = dl2_path_join(path, name);
-        if (!inner) {
-            status = dl2_error_memory(error, "a dataset");
-        } else if (top && dl2_part_find(splits, name, strlen(name)) && dl2_is_folder(inner)) {
-            status = clear_folder(inner, NULL, own, remove, error);
-            if (remove && status == DL2_OK)
-                rmdir(inner); /* unless something hidden is there */
-        } else if (own && (is_written_here(name) || is_temporary(name))) {
-            if (remove && unlink(inner) != 0 && errno != ENOENT)
-                status = dl2_error_system(error, "%s: cannot be removed", inner);
-        } else if (!may_stay(name, top)) {
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s is in the way: a packed dataset needs a folder of its own, "
-                                   "or one that dl2-transcode has packed",
-                                   inner);
-        }
-        free(inner);
-    }
-    closedir(folder);
-    return status;
-}
-
-/*
- * The same in a store. The facts go, too: the writer sends those of the new dataset. An object
- * whose name is hidden, or ends with the slash of a folder, stays.
- */
-static int clear_objects(struct dl2_writer *writer, bool own, bool remove, struct dl2_error *error)
-{
-    const char *name;
-    for (size_t i = 0; (name = dl2_store_place_object(writer->store, i)); i++) {
-        const char *slash = strchr(name, '/');
-        const bool top = !slash || !dl2_part_find(&writer->folders, name, (size_t)(slash - name));
-        const char *inner = top ? name : slash + 1;
-        if (!*inner || *inner == '.')
-            continue;
-        if (!own || !(is_written_here(inner) || (top && is_facts(inner)))) {
-            DL2_AUTO_FREE char *shown = dl2_store_place_shown(writer->store, name);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s is in the way: a packed dataset needs a prefix of its own, or "
-                                 "one that dl2-transcode has packed",
-                                 shown ? shown : name);
-        }
-        if (remove)
-            DL2_TRY(dl2_store_place_remove(writer->store, name, error));
-    }
-    return DL2_OK;
-}
-
-static int clear(struct dl2_writer *writer, bool own, bool remove, struct dl2_error *error)
-{
-    return writer->store ? clear_objects(writer, own, remove, error)
-                         : clear_folder(writer->root, &writer->folders, own, remove, error);
-}
-
-static bool lists_shard(const struct dl2_index *index, const char *name)
-{
-    uint32_t n = 0;
-    while (n < index->shard_count && strcmp(dl2_index_shard(index, n).name, name) != 0)
-        n++;
-    return n < index->shard_count;
-}
-
-static bool lists_all_objects(const struct dl2_index *index, const struct dl2_store_place *store)
-{
-    const char *name;
-    for (size_t i = 0; (name = dl2_store_place_object(store, i)); i++)
-        if (is_shard(dl2_path_base(name)) && !lists_shard(index, name))
-            return false;
-    return true;
-}
-
-/* Does the index list all shards that are there? Other programs may have added some. */
-static bool lists_all_shards(const struct dl2_index *index, const char *root)
-{
-    DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list = {0};
-    const struct dl2_container *container = dl2_shards_probe(root);
-    if (!container || dl2_shards_list(container, root, false, &list, NULL) < 0)
-        return false;
-    for (size_t i = 0; i < list.count; i++)
-        if (!lists_shard(index, list.files[i].name))
-            return false;
-    return true;
-}
-
-/* The mark: this text, and after it, each behind a zero byte, the names of writer->folders. */
-static const char mark_text[] = "A packed dataset is being written here, or was when that was cut "
-                                "short. Run the same dl2-transcode again to complete it.\n";
-enum { MAX_MARK_BYTES = 1 << 17 };
-
-static int note_folder(struct dl2_writer *writer, const char *name, struct dl2_error *error)
-{
-    uint8_t part;
-    return dl2_part_add(&writer->folders, name, strlen(name), &part, error);
-}
-
-/* Takes the folders that a mark names. */
-static int read_mark(struct dl2_writer *writer, const char *path, struct dl2_error *error)
-{
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
-    DL2_TRY(dl2_file_read(path, MAX_MARK_BYTES, &text, error));
-    DL2_TRY(dl2_bytes_append(&text, "", 1, error));
-    size_t at = 0;
-    while ((at += strlen((char *)text.data + at) + 1) < text.size)
-        DL2_TRY(note_folder(writer, (char *)text.data + at, error));
-    return DL2_OK;
-}
-
-/* Is there an index of our own, or the mark that one was being written? Notes the folders of either
- * in *own. */
-static int find_own_container(struct dl2_writer *writer, bool *own, struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *mark = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    DL2_AUTO_FREE char *file = dl2_path_join(writer->root, DL2_INDEX_NAME);
-    DL2_CLEANUP(dl2_index_unmap) struct dl2_index index = {.map = NULL};
-    if (!mark || !file)
-        return dl2_error_memory(error, "a dataset");
-    *own = dl2_is_file(mark);
-    if (*own)
-        return read_mark(writer, mark, error);
-    if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0)
-        return DL2_OK;
-    *own = index.is_own && (writer->store ? lists_all_objects(&index, writer->store)
-                                          : lists_all_shards(&index, writer->root));
-    for (uint32_t i = 0; *own && i < index.part_count; i++)
-        DL2_TRY(note_folder(writer, dl2_index_part(&index, i), error));
-    return DL2_OK;
-}
-
-static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
-{
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
-    DL2_AUTO_FREE char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    if (!path)
-        return dl2_error_memory(error, "a dataset");
-    DL2_TRY(dl2_bytes_append(&text, mark_text, strlen(mark_text), error));
-    for (unsigned i = 0; i < writer->folders.count; i++) {
-        const char *name = writer->folders.names[i];
-        DL2_TRY(dl2_bytes_append(&text, "", 1, error));
-        DL2_TRY(dl2_bytes_append(&text, name, strlen(name), error));
-    }
-    DL2_TRY(dl2_file_write(path, text.data, text.size, error));
-    return writer->store ? dl2_store_place_send(writer->store, path, DL2_UNFINISHED_NAME, error)
-                         : DL2_OK;
-}
-
-static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
-{
-    if (writer->store)
-        return dl2_store_place_remove(writer->store, DL2_UNFINISHED_NAME, error);
-    DL2_AUTO_FREE char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    if (!path)
-        return dl2_error_memory(error, "a dataset");
-    return unlink(path) == 0 || errno == ENOENT
-               ? DL2_OK
-               : dl2_error_system(error, "%s: cannot be removed", path);
-}
+/* ---- The beginning */
 
 int dl2_writer_check_place(const char *path, struct dl2_error *error)
 {
@@ -304,31 +70,6 @@ int dl2_writer_check_place(const char *path, struct dl2_error *error)
                                "%s: http:// and https:// can only be read; write to a folder, or "
                                "to s3://BUCKET/PREFIX",
                                path);
-}
-
-/* Makes the folder of a place in a store the root, with what tells whose the objects there are. */
-static int open_store(struct dl2_writer *writer, struct dl2_error *error)
-{
-    DL2_TRY(dl2_writer_check_place(writer->root, error));
-    DL2_TRY(dl2_store_place_open(writer->root, &writer->store, error));
-    free(writer->root);
-    writer->root = strdup(dl2_store_place_folder(writer->store));
-    if (!writer->root)
-        return dl2_error_memory(error, "a dataset");
-    DL2_TRY(dl2_store_place_fetch(writer->store, DL2_UNFINISHED_NAME, error));
-    return dl2_store_place_fetch(writer->store, DL2_INDEX_NAME, error);
-}
-
-static int prepare(struct dl2_writer *writer, struct dl2_error *error)
-{
-    bool own;
-    if (dl2_dataset_is_remote(writer->root))
-        DL2_TRY(open_store(writer, error));
-    DL2_TRY(find_own_container(writer, &own, error));
-    DL2_TRY(clear(writer, own, false, error));
-    DL2_TRY(dl2_make_folders(writer->root, error));
-    DL2_TRY(write_mark(writer, error));
-    return own ? clear(writer, true, true, error) : DL2_OK;
 }
 
 int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
@@ -354,12 +95,11 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     writer->draft.container = container;
     writer->draft.has_parts = options->has_parts;
     writer->draft.is_own = true;
-    writer->root = strdup(path);
-    int status = writer->root ? DL2_OK : dl2_error_memory(error, "a dataset");
+    int status = dl2_writer_check_place(path, error);
     if (status == DL2_OK)
         status = writer->sink
                      ? writer->sink->open(path, classes, class_count, &writer->sink_state, error)
-                     : prepare(writer, error);
+                     : dl2_write_place_open(path, &writer->place, error);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -437,10 +177,10 @@ static int create_file(struct dl2_writer *writer, const struct group *group,
     snprintf(name, sizeof name, "%s%0*" PRIu32 "%s", form->start, form->digits, group->number,
              form->end);
     pair[1] = NULL;
-    DL2_TRY(dl2_format(&pair[0], error, "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root,
+    DL2_TRY(dl2_format(&pair[0], error, "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->place.root,
                        group->folder, name));
     writer->rename_count++;
-    DL2_TRY(dl2_format(&pair[1], error, "%s/%s%s", writer->root, group->folder, name));
+    DL2_TRY(dl2_format(&pair[1], error, "%s/%s%s", writer->place.root, group->folder, name));
     *path = pair[1];
     *file = fopen(pair[0], "we");
     return *file ? DL2_OK : dl2_error_system(error, "%s: cannot be written", *path);
@@ -458,8 +198,8 @@ static int begin_shard(struct dl2_writer *writer, struct group *group, struct dl
         DL2_TRY(create_file(writer, group, &writer->format->companion, &output->companion,
                             &output->companion_path, error));
     group->shard = writer->draft.shard_count;
-    return dl2_index_draft_add_shard(&writer->draft, output->path + strlen(writer->root) + 1, 0, 0,
-                                     error);
+    return dl2_index_draft_add_shard(&writer->draft, output->path + strlen(writer->place.root) + 1,
+                                     0, 0, error);
 }
 
 int dl2_shard_put(struct dl2_shard_output *output, const void *data, size_t size,
@@ -498,10 +238,10 @@ static int close_file(FILE **file, const char *path, int64_t *mtime_ns, struct d
 /* Sends a closed file, by its final name, to the store if there is one. */
 static int send_closed(const struct dl2_writer *writer, const char *path, struct dl2_error *error)
 {
-    for (size_t i = 0; writer->store && i < writer->rename_count; i++)
+    for (size_t i = 0; writer->place.store && i < writer->rename_count; i++)
         if (writer->renames[i][1] == path)
-            return dl2_store_place_send(writer->store, writer->renames[i][0],
-                                        path + strlen(writer->root) + 1, error);
+            return dl2_write_place_send(&writer->place, writer->renames[i][0],
+                                        path + strlen(writer->place.root) + 1, error);
     return DL2_OK;
 }
 
@@ -576,11 +316,10 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
         DL2_TRY(count_images(writer, group, error));
     if (!length)
         return DL2_OK;
-    if (part >= DL2_PARTS) {
-        DL2_TRY(note_folder(writer, dl2_part_name(&writer->draft.parts, part), error));
-        DL2_TRY(write_mark(writer, error));
-    }
-    DL2_AUTO_FREE char *folder = dl2_path_join(writer->root, group->folder);
+    if (part >= DL2_PARTS)
+        DL2_TRY(dl2_write_place_add_folder(&writer->place,
+                                           dl2_part_name(&writer->draft.parts, part), error));
+    DL2_AUTO_FREE char *folder = dl2_path_join(writer->place.root, group->folder);
     return folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
 }
 
@@ -846,7 +585,7 @@ void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin)
 
 const char *dl2_writer_folder(const struct dl2_writer *writer)
 {
-    return writer->sink ? NULL : writer->root;
+    return writer->sink ? NULL : writer->place.root;
 }
 
 char *dl2_writer_left_out(const struct dl2_writer *writer)
@@ -867,14 +606,12 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
     const bool whole = out && !ferror(out);
     if (!out || fclose(out) != 0 || !whole)
         return dl2_error_memory(error, "a dataset");
-    DL2_TRY(dl2_format(&path, error, "%s/%s%s", writer->root, group->folder,
+    DL2_TRY(dl2_format(&path, error, "%s/%s%s", writer->place.root, group->folder,
                        writer->format->classes_name));
     if (!size)
         return DL2_OK;
     DL2_TRY(dl2_file_write(path, text, size, error));
-    return writer->store
-               ? dl2_store_place_send(writer->store, path, path + strlen(writer->root) + 1, error)
-               : DL2_OK;
+    return dl2_write_place_send(&writer->place, path, path + strlen(writer->place.root) + 1, error);
 }
 
 /* Sends what is about a variant, of which in a folder the caller writes the summary; the index
@@ -885,13 +622,13 @@ static int complete_store(const struct dl2_writer *writer, struct dl2_error *err
     static const char *const names[] = {DL2_FACTS_LINES_NAME, DL2_FACTS_SUMMARY_NAME,
                                         DL2_INDEX_NAME};
     if (writer->summary)
-        DL2_TRY(dl2_facts_save(writer->root, writer->summary, error));
+        DL2_TRY(dl2_facts_save(writer->place.root, writer->summary, error));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        DL2_AUTO_FREE char *path = dl2_path_join(writer->root, names[i]);
+        DL2_AUTO_FREE char *path = dl2_path_join(writer->place.root, names[i]);
         if (!path)
             return dl2_error_memory(error, "a dataset");
         if (dl2_is_file(path))
-            DL2_TRY(dl2_store_place_send(writer->store, path, names[i], error));
+            DL2_TRY(dl2_write_place_send(&writer->place, path, names[i], error));
     }
     return DL2_OK;
 }
@@ -905,13 +642,13 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
     for (size_t i = 0; i < writer->group_count; i++)
         if (writer->draft.class_count)
             DL2_TRY(write_classes(writer, &writer->groups[i], error));
-    for (size_t i = 0; !writer->store && i < writer->rename_count; i++)
+    for (size_t i = 0; !writer->place.store && i < writer->rename_count; i++)
         if (rename(writer->renames[i][0], writer->renames[i][1]) != 0)
             return dl2_error_system(error, "%s: cannot be put in its place", writer->renames[i][1]);
-    DL2_TRY(dl2_index_draft_save(&writer->draft, writer->root, error));
-    if (writer->store)
+    DL2_TRY(dl2_index_draft_save(&writer->draft, writer->place.root, error));
+    if (writer->place.store)
         DL2_TRY(complete_store(writer, error));
-    DL2_TRY(remove_mark(writer, error));
+    DL2_TRY(dl2_write_place_complete(&writer->place, error));
     writer->finished = true;
     return DL2_OK;
 }
@@ -936,20 +673,16 @@ void dl2_writer_close(struct dl2_writer *writer)
     free(writer->groups);
     if (writer->sink_state)
         writer->sink->close(writer->sink_state);
-    if (!writer->sink && !writer->finished &&
-        (!writer->store || dl2_store_place_list(writer->store, NULL) == DL2_OK) &&
-        clear(writer, true, true, NULL) == DL2_OK)
-        remove_mark(writer, NULL);
-    dl2_store_place_close(writer->store);
+    if (!writer->sink && !writer->finished)
+        dl2_write_place_undo(&writer->place);
+    dl2_write_place_close(&writer->place);
     for (size_t i = 0; i < writer->rename_count; i++) {
         free(writer->renames[i][0]);
         free(writer->renames[i][1]);
     }
     free(writer->renames);
     dl2_left_out_free(&writer->left_out);
-    dl2_part_list_free(&writer->folders);
     dl2_index_draft_free(&writer->draft);
     dl2_slicing_free(&writer->slicing);
-    free(writer->root);
     free(writer);
 }

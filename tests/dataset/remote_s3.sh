@@ -194,6 +194,22 @@ objects put made/small/shard-000007.tar >/dev/null # of another program
 refused 2 'is in the way' --copy --container=tar s3://bucket/made/small
 check 0 s3://bucket/made/small
 is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
+# Two runs to one prefix: the one that began first finds at its end what the other has written, and touches none of it.
+bench "$work/up/folder"
+wanted=$(digest)
+dl2-transcode --quiet --copy --container tar "$work/large" s3://bucket/made/both 2>"$work/first" &
+first=$!
+until [ -n "$(objects list made/both/)" ]; do kill -0 $first || fail "it ended at once: $(cat "$work/first")"; done
+kill -STOP $first
+expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" s3://bucket/made/both
+there=$(objects list made/both/)
+kill -CONT $first
+! wait $first || fail 'a run ended well though another one has written to its prefix'
+grep -q 's3://bucket/made/both.*another run has written there since this one began' "$work/first" || fail "$(cat "$work/first")"
+is "$(objects list made/both/)" "$there" 'objects after the run that began first'
+check 0 s3://bucket/made/both
+bench s3://bucket/made/both
+is "$(digest)" "$wanted" 'pixels where two runs have written'
 
 # ---- Variants straight into the store: what variants in a folder are, whole or absent, made again where they must be
 made() { sed -nE 's/^([a-z]+(-[0-9]+)?) +([0-9]+) +([0-9]+) .*/\1 \4\/\3/p' "$work/out" | tr '\n' ' '; }
