@@ -32,6 +32,7 @@ RUN_STUDY = cd '$(STUDY_FOLDER)' && \
 STUDY_GOALS = $(GOALS) new-plan
 .PHONY: $(STUDY_GOALS) clean-study run-study
 $(STUDY_GOALS): run-study
+	$(if $(findstring q,$(firstword -$(MAKEFLAGS))),,@:)
 run-study: all
 	+@$(RUN_STUDY) $(filter $(STUDY_GOALS),$(MAKECMDGOALS))
 clean-study:

@@ -31,7 +31,9 @@ endif
 goals := $(or $(MAKECMDGOALS),study)
 .PHONY: $(goals) run-goals
 .SUFFIXES:
+# A command that does nothing, or make says of a second goal that there is nothing to do. With -q it would count.
 $(goals): run-goals
+	$(if $(findstring q,$(firstword -$(MAKEFLAGS))),,@:)
 run-goals:
 	+@$(if $(filter help,$(goals)),exec $(call quote,$(dl2_study)) --help,MAKE=$(call quote,$(MAKE)) \
 	    exec $(call quote,$(dl2_study)) run --makefile $(call quote,$(this)) $(goals))

@@ -20,7 +20,8 @@ grep -q '^png  *32 ' "$work/out" || fail "no survey"
 expect 0 study QUALITIES='10 50' variants
 [ -f results/variants/jpeg-10/val/fine/3.jpg ] || fail "no variant"
 [ ! -e results/quality ] || fail "variants doesn't stop there"
-expect 0 study QUALITIES='10 50' quality
+expect 0 study QUALITIES='10 50' variants quality
+! grep -q 'Nothing to be done' "$work/out" "$work/err" || fail "make takes the second of two goals for one without work"
 [ -f results/quality/jpeg-50.json ] || fail "no scores"
 grep -q '"input_size": 8,' results/quality/jpeg-50.json || fail "no scores at the networks' size"
 [ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
