@@ -10,9 +10,6 @@
  * peak of their bits: a scan's noise alone lies 40 to 60 dB below that. 9/7 wavelet, colour
  * transform for RGB, one tile, one layer; gray stays gray. There is no effort to choose.
  *
- * The header is read here, without the library, before it may allocate anything: OpenJPEG
- * reserves memory for as many tiles and components as a header claims.
- *
  * Colour: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
  * of RGB or gray are left as their numbers, and every other colour space is refused by its name.
  * Profiles that a JP2 file may hold have a matrix and curves, or are of gray.
@@ -23,6 +20,7 @@
  * at full resolution.
  */
 #include "codec/codecs.h"
+#include "codec/jp2_boxes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,337 +29,10 @@
 #include <openjpeg.h>
 
 enum {
-    MAX_COMPONENTS = 4,
-    MAX_TILES = 16384, /* 256-pixel tiles would cover 2^30 pixels */
     MAX_BITS = 31,
     MAX_RESOLUTIONS = 6,
     STREAM_BLOCK = 1 << 16,
-    LAB_PARAMETERS = 7,
 };
-
-#define CODESTREAM "\xff\x4f\xff\x51" /* SOC, SIZ */
-
-static bool jp2_is_codestream(const uint8_t *data, size_t size)
-{
-    return size >= 4 && !memcmp(data, CODESTREAM, 4);
-}
-
-/* Each has its row in `spaces`. */
-enum jp2_space {
-    SPACE_UNNAMED, /* what the number of components suggests */
-    SPACE_RGB,     /* or gray */
-    SPACE_SYCC,
-    SPACE_CMYK,
-    SPACE_LAB,
-    SPACE_FOREIGN, /* can't be converted */
-};
-
-static const struct {
-    uint32_t number;   /* EnumCS; 0 where a profile alone has it */
-    char signature[5]; /* of a profile's data; empty where a number alone has it */
-    enum jp2_space space;
-    const char *name;
-} spaces[] = {
-    {16, "RGB ", SPACE_RGB, "sRGB"},
-    {17, "GRAY", SPACE_RGB, "gray"},
-    {18, "", SPACE_SYCC, "sYCC"},
-    {12, "CMYK", SPACE_CMYK, "CMYK"},
-    {14, "", SPACE_LAB, "CIELab"},
-    {20, "", SPACE_RGB, "e-sRGB"},
-    {21, "", SPACE_RGB, "ROMM RGB"},
-    {1, "", SPACE_FOREIGN, "YCbCr of BT.709"},
-    {3, "", SPACE_FOREIGN, "YCbCr of BT.601"},
-    {4, "", SPACE_FOREIGN, "YCbCr of BT.601 for video"},
-    {9, "", SPACE_FOREIGN, "PhotoYCC"},
-    {11, "CMY ", SPACE_FOREIGN, "CMY"},
-    {13, "", SPACE_FOREIGN, "YCCK"},
-    {15, "", SPACE_FOREIGN, "bi-level with black as 1"},
-    {19, "", SPACE_FOREIGN, "CIEJab"},
-    {22, "", SPACE_FOREIGN, "YPbPr of 60 Hz"},
-    {23, "", SPACE_FOREIGN, "YPbPr of 50 Hz"},
-    {24, "", SPACE_FOREIGN, "e-YCC"},
-    {0, "Lab ", SPACE_FOREIGN, "a profile of CIELab"},
-    {0, "XYZ ", SPACE_FOREIGN, "a profile of CIEXYZ"},
-    {0, "YCbr", SPACE_FOREIGN, "a profile of YCbCr"},
-};
-
-/* How samples, in parts of their maximum, become L*, a* and b*: times `range`, and `zero` is 0. */
-struct jp2_lab {
-    uint32_t range[3], zero[3];
-    bool has_zero; /* else `zero` is that of the bits of a sample */
-    bool d65;      /* the illuminant; false: D50 */
-};
-
-/* What a colour specification box says. */
-struct jp2_colour {
-    enum jp2_space space;
-    char foreign[48]; /* the name, or number, of a colour space that can't be converted */
-    struct jp2_lab lab;
-    uint32_t enumerated; /* EnumCS, or 0 */
-    const uint8_t *profile;
-    size_t profile_size;
-};
-
-/* The facts in the boxes and the main header. */
-struct jp2_header {
-    uint32_t width, height;
-    uint32_t components; /* after the palette, where there is one */
-    uint32_t bits;
-    struct jp2_colour colour;
-    bool palette;
-    bool high_throughput;
-    bool is_signed;
-    bool plain; /* at the grid's origin, all components at full resolution */
-};
-
-/* The box at *at, which moves behind it; false at the end or where it is damaged. */
-static bool jp2_next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t **type,
-                         const uint8_t **content, size_t *length)
-{
-    size_t left = size - *at, header = 8;
-    if (left < header)
-        return false;
-    const uint8_t *box = data + *at;
-    uint64_t whole = dl2_read_u32(box);
-    if (whole == 1) {
-        header = 16;
-        if (left < header)
-            return false;
-        whole = (uint64_t)dl2_read_u32(box + 8) << 32 | dl2_read_u32(box + 12);
-    } else if (whole == 0) {
-        whole = left;
-    }
-    if (whole < header)
-        return false;
-    if (whole > left)
-        whole = left; /* cut short: its start is still of use */
-    *type = box + 4;
-    *content = box + header;
-    *length = (size_t)whole - header;
-    *at += (size_t)whole;
-    return true;
-}
-
-static void jp2_set_foreign(struct jp2_colour *colour, const char *name)
-{
-    colour->space = SPACE_FOREIGN;
-    snprintf(colour->foreign, sizeof colour->foreign, "%s", name);
-}
-
-/* Ranges, offsets and illuminant of CIELab; none: those of the standard. */
-static void jp2_read_lab(const uint8_t *parameters, size_t length, struct jp2_colour *colour)
-{
-    enum { D50 = 0x00443530, D65 = 0x00443635 };
-    struct jp2_lab *lab = &colour->lab;
-    *lab = (struct jp2_lab){.range = {100, 170, 200}};
-    if (length < 4 * (size_t)LAB_PARAMETERS)
-        return;
-    lab->has_zero = true;
-    for (size_t i = 0; i < 3; i++) {
-        lab->range[i] = dl2_read_u32(parameters + 8 * i);
-        lab->zero[i] = dl2_read_u32(parameters + 8 * i + 4);
-    }
-    const uint32_t illuminant = dl2_read_u32(parameters + 24);
-    lab->d65 = illuminant == D65;
-    if (illuminant != D50 && illuminant != D65)
-        jp2_set_foreign(colour, "CIELab under another light than D50 and D65");
-}
-
-/* By a colour specification box; false for one of a method that says nothing here. */
-static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_colour *colour)
-{
-    enum { ENUMERATED = 1, RESTRICTED = 2, ANY = 3, START = 3, SIGNATURE = START + 16 };
-    const size_t count = sizeof spaces / sizeof *spaces;
-    size_t row = 0;
-    char name[48];
-    if (length >= START + 4 && content[0] == ENUMERATED) {
-        const uint32_t number = dl2_read_u32(content + START);
-        while (row < count && !(spaces[row].number == number && number))
-            row++;
-        colour->enumerated = number;
-        snprintf(name, sizeof name, "number %u", (unsigned)number);
-        if (row < count && spaces[row].space == SPACE_LAB)
-            jp2_read_lab(content + START + 4, length - START - 4, colour);
-    } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
-        const char *signature = (const char *)content + SIGNATURE;
-        for (int i = 0; i < 4; i++)
-            if (signature[i] < ' ' || signature[i] > '~')
-                return false; /* no profile */
-        while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
-            row++;
-        snprintf(name, sizeof name, "a profile of %.4s", signature);
-        colour->profile = content + START;
-        colour->profile_size = length - START;
-    } else {
-        return false;
-    }
-    if (row == count)
-        jp2_set_foreign(colour, name);
-    else if (spaces[row].space == SPACE_FOREIGN)
-        jp2_set_foreign(colour, spaces[row].name);
-    else if (colour->space != SPACE_FOREIGN)
-        colour->space = spaces[row].space;
-    return true;
-}
-
-/*
- * The first colour specification of methods that every reader knows counts, as it does with
- * OpenJPEG; where there is none, the first of any profile.
- */
-static void jp2_read_image_header(const uint8_t *data, size_t size, struct jp2_header *header)
-{
-    const uint8_t *type, *content;
-    size_t at = 0, length;
-    bool known = false, any = false;
-    while (jp2_next_box(data, size, &at, &type, &content, &length)) {
-        if (!memcmp(type, "colr", 4) && length && !known) {
-            const bool other = content[0] != 1 && content[0] != 2;
-            if (other && any)
-                continue;
-            struct jp2_colour tried = {0};
-            if (!jp2_read_colour(content, length, &tried))
-                continue;
-            header->colour = tried;
-            known = !other;
-            any = true;
-        } else if (!memcmp(type, "pclr", 4) && length >= 3) {
-            header->components = content[2];
-            header->palette = true;
-        }
-    }
-}
-
-/*
- * Do the codestream's capabilities, or the code blocks' style, say that it is HTJ2K? In the main
- * header, which ends where the first tile begins.
- */
-static bool jp2_is_high_throughput(const uint8_t *data, size_t size)
-{
-    enum { SIZ = 0xff51, CAP = 0xff50, COD = 0xff52, COC = 0xff53, SOT = 0xff90 };
-    enum { HIGH_THROUGHPUT = 0x40, MANY_COMPONENTS = 257 };
-    uint32_t components = 0;
-    for (size_t at = 2; size - at >= 4;) {
-        const uint32_t marker = dl2_read_u16(data + at);
-        const size_t length = dl2_read_u16(data + at + 2);
-        const uint8_t *segment = data + at + 4;
-        at += 2;
-        if (marker == SOT || marker >> 8 != 0xff || length < 2 || length > size - at)
-            return false;
-        if (marker == SIZ && length >= 40)
-            components = dl2_read_u16(segment + 34);
-        /* The style of code blocks: the fourth byte of SPcod and SPcoc. */
-        const size_t style = marker == COD   ? 5 + 3
-                             : marker == COC ? (components < MANY_COMPONENTS ? 2u : 3u) + 3
-                                             : 0;
-        if (marker == CAP || (style && length - 2 > style && segment[style] & HIGH_THROUGHPUT))
-            return true;
-        at += length;
-    }
-    return false;
-}
-
-/* Is the colour one that can be converted, and are there components enough for it? */
-static int jp2_check_colour(const struct jp2_header *header, struct dl2_error *error)
-{
-    if (header->colour.space == SPACE_FOREIGN)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: colour space %s is not supported", header->colour.foreign);
-    if (header->colour.space == SPACE_LAB && (header->components != 3 || header->is_signed))
-        return dl2_error_set(
-            error, DL2_ERR_UNSUPPORTED, "JPEG 2000: CIELab of %u components, %s, is not supported",
-            (unsigned)header->components, header->is_signed ? "signed" : "unsigned");
-    if (header->colour.space == SPACE_CMYK && header->components != 4)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: CMYK of %u components is not supported",
-                             (unsigned)header->components);
-    return DL2_OK;
-}
-
-static int jp2_read_siz(const uint8_t *data, size_t size, struct jp2_header *header,
-                        struct dl2_error *error)
-{
-    if (!jp2_is_codestream(data, size) || size < 45)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "JPEG 2000: the codestream's header is damaged or cut short");
-    uint32_t right = dl2_read_u32(data + 8), bottom = dl2_read_u32(data + 12);
-    uint32_t left = dl2_read_u32(data + 16), top = dl2_read_u32(data + 20);
-    uint32_t tile_width = dl2_read_u32(data + 24), tile_height = dl2_read_u32(data + 28);
-    uint32_t tile_left = dl2_read_u32(data + 32), tile_top = dl2_read_u32(data + 36);
-    uint32_t components = dl2_read_u16(data + 40);
-    uint32_t dx = data[43], dy = data[44];
-    if (left >= right || top >= bottom || !tile_width || !tile_height || tile_left > left ||
-        tile_top > top || !components || !dx || !dy)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the header makes no sense");
-    if (components > MAX_COMPONENTS)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: %u components, more than %d, are not supported",
-                             (unsigned)components, (int)MAX_COMPONENTS);
-    uint64_t tiles = (uint64_t)dl2_divide_up(right - tile_left, tile_width) *
-                     dl2_divide_up(bottom - tile_top, tile_height);
-    if (tiles > MAX_TILES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG 2000: more than %d tiles", (int)MAX_TILES);
-    header->width = dl2_divide_up(right, dx) - dl2_divide_up(left, dx);
-    header->height = dl2_divide_up(bottom, dy) - dl2_divide_up(top, dy);
-    header->bits = (data[42] & 0x7fu) + 1;
-    header->is_signed = data[42] >> 7;
-    header->high_throughput = jp2_is_high_throughput(data, size);
-    header->plain = !left && !top && size >= 42 + 3 * (size_t)components;
-    for (uint32_t c = 0; header->plain && c < components; c++)
-        header->plain = data[43 + 3 * c] == 1 && data[44 + 3 * c] == 1;
-    if (!header->components)
-        header->components = components;
-    return jp2_check_colour(header, error);
-}
-
-static int jp2_parse_header(const uint8_t *data, size_t size, struct jp2_header *header,
-                            struct dl2_error *error)
-{
-    *header = (struct jp2_header){0};
-    if (jp2_is_codestream(data, size))
-        return jp2_read_siz(data, size, header, error);
-    const uint8_t *type, *content;
-    size_t at = 0, length;
-    while (jp2_next_box(data, size, &at, &type, &content, &length)) {
-        if (!memcmp(type, "jp2h", 4))
-            jp2_read_image_header(content, length, header);
-        else if (!memcmp(type, "jp2c", 4))
-            return jp2_read_siz(content, length, header, error);
-    }
-    return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the file is cut short or has no image");
-}
-
-/* Tile-parts: the codestream behind its main header. */
-static size_t jp2_coded_bytes(const uint8_t *data, size_t size)
-{
-    enum { START_OF_TILE = 0xff90 };
-    const uint8_t *type, *content;
-    size_t at = 0, length;
-    while (!jp2_is_codestream(data, size)) {
-        if (!jp2_next_box(data, size, &at, &type, &content, &length))
-            return 0;
-        if (!memcmp(type, "jp2c", 4)) {
-            if (!jp2_is_codestream(content, length))
-                return 0;
-            data = content;
-            size = length;
-        }
-    }
-    for (at = 2; at <= size && size - at >= 4; at += 2 + (size_t)dl2_read_u16(data + at + 2))
-        if (dl2_read_u16(data + at) == START_OF_TILE)
-            return size - at;
-    return 0;
-}
-
-static bool jp2_has_alpha(const struct jp2_header *header)
-{
-    return header->components == 2 ||
-           (header->components == 4 && header->colour.space != SPACE_CMYK);
-}
-
-static uint32_t jp2_channels(const struct jp2_header *header)
-{
-    return header->components >= 3 ? 3 : 1;
-}
 
 static void jp2_on_error(const char *message, void *error)
 {
@@ -499,7 +170,8 @@ static double jp2_lab_inverse(double value)
  * CIELab to sRGB, in place. XYZ under D50 is adapted to D65, sRGB's white, by Bradford's transform,
  * which the first matrix has in it.
  */
-static void jp2_lab_to_rgb(const struct jp2_lab *lab, uint32_t bits, uint8_t *pixel, size_t pixels)
+static void jp2_lab_to_rgb(const struct dl2_jp2_lab *lab, uint32_t bits, uint8_t *pixel,
+                           size_t pixels)
 {
     static const double whites[2][3] = {{0.9642, 1, 0.8251}, {0.9505, 1, 1.0891}};
     static const double matrices[2][3][3] = {
@@ -531,18 +203,18 @@ static void jp2_lab_to_rgb(const struct jp2_lab *lab, uint32_t bits, uint8_t *pi
     }
 }
 
-static bool jp2_is_ycc(const opj_image_t *decoded, const struct jp2_header *header)
+static bool jp2_is_ycc(const opj_image_t *decoded, const struct dl2_jp2_header *header)
 {
-    if (decoded->numcomps < 3 || header->colour.space == SPACE_CMYK ||
-        header->colour.space == SPACE_LAB)
+    if (decoded->numcomps < 3 || header->colour.space == DL2_JP2_CMYK ||
+        header->colour.space == DL2_JP2_LAB)
         return false;
     const opj_image_comp_t *components = decoded->comps;
-    return header->colour.space == SPACE_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
+    return header->colour.space == DL2_JP2_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
            (components[1].dx > components[0].dx && components[2].dx > components[0].dx);
 }
 
 /* `last` is memory for opacities or black. */
-static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *header,
+static int jp2_take_image(const opj_image_t *decoded, const struct dl2_jp2_header *header,
                           uint32_t width, uint32_t height, const uint8_t background[3],
                           struct dl2_bytes *last, struct dl2_image *image, struct dl2_error *error)
 {
@@ -553,13 +225,13 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     if (decoded->color_space == OPJ_CLRSPC_EYCC)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: e-YCC colour is not supported");
-    DL2_TRY(dl2_image_reshape(image, width, height, jp2_channels(header), error));
+    DL2_TRY(dl2_image_reshape(image, width, height, dl2_jp2_channels(header), error));
     for (uint32_t c = 0; c < image->channels; c++)
         DL2_TRY(jp2_take_component(&decoded->comps[c], width, height, image->data + c,
                                    image->channels, error));
     if (jp2_is_ycc(decoded, header))
         jp2_ycc_to_rgb(image->data, (size_t)width * height);
-    else if (header->colour.space == SPACE_LAB)
+    else if (header->colour.space == DL2_JP2_LAB)
         jp2_lab_to_rgb(&header->colour.lab, decoded->comps[0].prec, image->data,
                        (size_t)width * height);
     if (decoded->numcomps == image->channels)
@@ -567,19 +239,19 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
     DL2_TRY(
         jp2_take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
-    jp2_apply_last_component(image, last->data, header->colour.space == SPACE_CMYK, background);
+    jp2_apply_last_component(image, last->data, header->colour.space == DL2_JP2_CMYK, background);
     return DL2_OK;
 }
 
 /* Gray and RGB, with opacities or without, whose components all have the image's size. */
-static bool jp2_is_plain_deep(const struct jp2_header *header)
+static bool jp2_is_plain_deep(const struct dl2_jp2_header *header)
 {
     return header->plain && !header->palette &&
-           header->components == jp2_channels(header) + jp2_has_alpha(header) &&
-           header->colour.space != SPACE_LAB && header->colour.space != SPACE_SYCC;
+           header->components == dl2_jp2_channels(header) + dl2_jp2_has_alpha(header) &&
+           header->colour.space != DL2_JP2_LAB && header->colour.space != DL2_JP2_SYCC;
 }
 
-static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *header,
+static int jp2_take_deep(const opj_image_t *decoded, const struct dl2_jp2_header *header,
                          const uint8_t background[3], struct dl2_deep_image *image,
                          struct dl2_error *error)
 {
@@ -612,7 +284,7 @@ struct jp2_area {
 
 struct jp2_state {
     struct dl2_codec_state base; /* block: opacities or black */
-    struct jp2_header header;
+    struct dl2_jp2_header header;
 };
 
 /* The part of what was decoded of `area`. */
@@ -656,8 +328,8 @@ static uint32_t jp2_resolutions(opj_codec_t *codec, uint32_t components)
 }
 
 /* Tells OpenJPEG what is wanted; lowers the reduction to what the file has. */
-static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct jp2_header *header,
-                            struct jp2_area *area)
+static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image,
+                            const struct dl2_jp2_header *header, struct jp2_area *area)
 {
     const uint32_t levels = jp2_resolutions(codec, header->components);
     if (area->reduction >= levels)
@@ -677,7 +349,7 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t *decoded = NULL;
     opj_codec_t *codec = opj_create_decompress(
-        jp2_is_codestream(jp2->base.data, jp2->base.size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+        dl2_jp2_is_codestream(jp2->base.data, jp2->base.size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
     if (!codec || !stream) {
         dl2_error_memory(&own, "OpenJPEG");
@@ -717,14 +389,14 @@ done:
 static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct jp2_state *jp2 = state;
-    const struct jp2_header *header = &jp2->header;
-    DL2_TRY(jp2_parse_header(jp2->base.data, jp2->base.size, &jp2->header, error));
+    const struct dl2_jp2_header *header = &jp2->header;
+    DL2_TRY(dl2_jp2_read_header(jp2->base.data, jp2->base.size, &jp2->header, error));
     info->width = header->width;
     info->height = header->height;
-    info->channels = jp2_channels(header);
+    info->channels = dl2_jp2_channels(header);
     info->bits = header->bits;
-    info->alpha = jp2_has_alpha(header);
-    info->cmyk = header->colour.space == SPACE_CMYK;
+    info->alpha = dl2_jp2_has_alpha(header);
+    info->cmyk = header->colour.space == DL2_JP2_CMYK;
     return DL2_OK;
 }
 
@@ -734,8 +406,8 @@ static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 {
     enum { E_SRGB = 20, ROMM_RGB = 21 };
     static const double romm[8] = {0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001, 0.3457, 0.3585};
-    struct jp2_header header;
-    DL2_TRY(jp2_parse_header(data, size, &header, error));
+    struct dl2_jp2_header header;
+    DL2_TRY(dl2_jp2_read_header(data, size, &header, error));
     if (header.colour.profile)
         return dl2_colour_set_icc(colour, header.colour.profile, header.colour.profile_size, error);
     if (header.colour.enumerated == ROMM_RGB) {
@@ -750,17 +422,17 @@ static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 }
 
 /* See the top of the file. */
-static bool jp2_may_reduce(const struct jp2_header *header)
+static bool jp2_may_reduce(const struct dl2_jp2_header *header)
 {
-    return !header->palette && !jp2_has_alpha(header) && header->colour.space != SPACE_CMYK &&
-           header->colour.space != SPACE_LAB;
+    return !header->palette && !dl2_jp2_has_alpha(header) && header->colour.space != DL2_JP2_CMYK &&
+           header->colour.space != DL2_JP2_LAB;
 }
 
 /* Samples at the edges of what OpenJPEG decodes may be rounded otherwise than in the whole. */
 enum { MARGIN = 2 };
 
 /* The rectangle with its margin, or all of a high-throughput file. */
-static struct jp2_area jp2_area_of(const struct jp2_header *header,
+static struct jp2_area jp2_area_of(const struct dl2_jp2_header *header,
                                    const struct dl2_decode_request *request)
 {
     struct jp2_area area = {.right = header->width, .bottom = header->height};
@@ -786,7 +458,7 @@ static int jp2_run_request(struct jp2_state *jp2, const struct dl2_decode_reques
                            const struct jp2_output *output, struct jp2_area *area,
                            struct dl2_error *error)
 {
-    const struct jp2_header *header = &jp2->header;
+    const struct dl2_jp2_header *header = &jp2->header;
     *area = jp2_area_of(header, request);
     area->whole = !header->plain || (!area->reduction && request->width == header->width &&
                                      request->height == header->height);
@@ -957,73 +629,6 @@ static void jp2_set_parameters(const opj_image_t *image, const struct dl2_encode
         parameters->numresolution++;
 }
 
-/* Puts a profile where the file that was written names a colour space by its number: of the boxes
- * "jp2h" and in it "colr", whose method becomes 2. */
-static int jp2_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profile,
-                           struct dl2_error *error)
-{
-    enum { BOX = 8, METHOD = BOX, NUMBER = BOX + 3, NUMBER_BYTES = 4 };
-    size_t at = 0, outer = 0, inner = 0;
-    while (!inner && out->size - at > BOX) {
-        const uint8_t *const box = out->data + at;
-        const uint32_t size = dl2_read_u32(box);
-        const bool header = !memcmp(box + 4, "jp2h", 4);
-        if (size < BOX || size > out->size - at)
-            break;
-        if (header)
-            outer = at;
-        else if (!memcmp(box + 4, "colr", 4))
-            inner = at;
-        at += header ? BOX : size;
-    }
-    if (!outer || !inner || out->data[inner + METHOD] != 1)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: OpenJPEG has left no place for a profile");
-    const uint32_t more = (uint32_t)profile->size - NUMBER_BYTES;
-    dl2_write_u32(out->data + outer, dl2_read_u32(out->data + outer) + more);
-    dl2_write_u32(out->data + inner, dl2_read_u32(out->data + inner) + more);
-    out->data[inner + METHOD] = 2;
-    memcpy(out->data + inner + NUMBER, profile->data, NUMBER_BYTES);
-    return dl2_bytes_insert(out, inner + NUMBER + NUMBER_BYTES, profile->data + NUMBER_BYTES, more,
-                            error);
-}
-
-/* How boxes "uuid" begin that hold EXIF and XMP (ISO 16684-1, 7.2; exiftool's and Exiv2's EXIF). */
-static const uint8_t jp2_exif[] = "JpgTiffExif->JP2";
-static const uint8_t jp2_xmp[] = {0xbe, 0x7a, 0xcf, 0xcb, 0x97, 0xa9, 0x42, 0xe8,
-                                  0x9c, 0x71, 0x99, 0x94, 0x91, 0xe3, 0xaf, 0xac};
-enum { UUID = sizeof jp2_xmp };
-
-static int jp2_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
-                        struct dl2_error *error)
-{
-    const uint8_t *type, *content;
-    size_t at = 0, length;
-    while (!jp2_is_codestream(data, size) &&
-           jp2_next_box(data, size, &at, &type, &content, &length)) {
-        const bool uuid = !memcmp(type, "uuid", 4) && length >= UUID;
-        if (uuid && !memcmp(content, jp2_exif, UUID))
-            DL2_TRY(dl2_metadata_set_exif(metadata, content + UUID, length - UUID, error));
-        else if (uuid && !memcmp(content, jp2_xmp, UUID))
-            DL2_TRY(dl2_metadata_set_xmp(metadata, content + UUID, length - UUID, error));
-        else if (uuid || !memcmp(type, "xml ", 4))
-            metadata->other = true;
-    }
-    return DL2_OK;
-}
-
-static int jp2_put_uuid(struct dl2_bytes *out, const uint8_t *uuid, const struct dl2_bytes *content,
-                        struct dl2_error *error)
-{
-    uint8_t head[8 + UUID] = "\0\0\0\0uuid";
-    if (!content->size)
-        return DL2_OK;
-    dl2_write_u32(head, (uint32_t)(sizeof head + content->size));
-    memcpy(head + 8, uuid, UUID);
-    DL2_TRY(dl2_bytes_append(out, head, sizeof head, error));
-    return dl2_bytes_append(out, content->data, content->size, error);
-}
-
 /* Takes over the planes; NULL: there was no memory for them. */
 static int jp2_encode_planes(opj_image_t *planes, const struct dl2_encode_options *options,
                              struct dl2_bytes *out, struct dl2_error *error)
@@ -1053,10 +658,9 @@ done:
         opj_destroy_codec(codec);
     opj_image_destroy(planes);
     if (own.status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
-        jp2_put_profile(out, &options->colour->icc, &own);
-    if (own.status == DL2_OK && options->metadata &&
-        jp2_put_uuid(out, jp2_exif, &options->metadata->exif, &own) == DL2_OK)
-        jp2_put_uuid(out, jp2_xmp, &options->metadata->xmp, &own);
+        dl2_jp2_put_profile(out, &options->colour->icc, &own);
+    if (own.status == DL2_OK && options->metadata)
+        dl2_jp2_put_metadata(out, options->metadata, &own);
     return dl2_error_copy(error, &own);
 }
 
@@ -1091,7 +695,7 @@ static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_jp2 = {
     .name = "jp2",
-    .metadata = jp2_metadata,
+    .metadata = dl2_jp2_read_metadata,
     .metadata_bytes = INT32_MAX,
     .extension = "jp2",
     .extensions = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc"},
@@ -1104,9 +708,9 @@ const struct dl2_codec dl2_codec_jp2 = {
     .settings = jp2_settings,
     .pixel_bytes = 40,
     .find_version = jp2_version,
-    .signatures = {{4, CODESTREAM}, {12, "\0\0\0\14jP  \r\n\x87\n"}},
+    .signatures = {{4, DL2_JP2_CODESTREAM}, {12, "\0\0\0\14jP  \r\n\x87\n"}},
     .colour = jp2_colour,
-    .coded_bytes = jp2_coded_bytes,
+    .coded_bytes = dl2_jp2_coded_bytes,
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,
     .read = jp2_read,

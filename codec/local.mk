@@ -148,7 +148,7 @@ endif
 
 if HAVE_JP2
 noinst_LTLIBRARIES += libcodec_jp2.la
-libcodec_jp2_la_SOURCES = codec/codec_jp2.c
+libcodec_jp2_la_SOURCES = codec/codec_jp2.c codec/jp2_boxes.c codec/jp2_boxes.h
 libcodec_jp2_la_CFLAGS = $(AM_CFLAGS) $(JP2_CFLAGS)
 libcodec_jp2_la_LIBADD = $(JP2_LIBS)
 libcodec_la_LIBADD += libcodec_jp2.la
