@@ -372,6 +372,23 @@ static int take_size(struct dl2_video *video, const AVFrame *frame, struct dl2_e
     return DL2_OK;
 }
 
+static bool has_wide_colour(const AVFrame *frame)
+{
+    return frame->color_trc == AVCOL_TRC_SMPTE2084 || frame->color_trc == AVCOL_TRC_ARIB_STD_B67 ||
+           frame->color_primaries == AVCOL_PRI_BT2020 ||
+           frame->color_primaries == AVCOL_PRI_SMPTE431 ||
+           frame->color_primaries == AVCOL_PRI_SMPTE432;
+}
+
+static bool is_interlaced(const AVFrame *frame)
+{
+#ifdef AV_FRAME_FLAG_INTERLACED
+    return frame->flags & AV_FRAME_FLAG_INTERLACED;
+#else
+    return frame->interlaced_frame;
+#endif
+}
+
 static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
 {
     const bool turned = video->orientation >= 5;
@@ -379,6 +396,8 @@ static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2
         return dl2_error_set(error, DL2_ERR_FORMAT, "a frame of the video is damaged");
     if (!video->info.width)
         DL2_TRY(take_size(video, frame, error));
+    video->info.wide_colour |= has_wide_colour(frame);
+    video->info.interlaced |= is_interlaced(frame);
     const uint32_t width = turned ? video->info.height : video->info.width;
     const uint32_t height = turned ? video->info.width : video->info.height;
     if ((uint32_t)frame->width != width || (uint32_t)frame->height != height)

@@ -47,8 +47,7 @@ static void note_video(struct dl2_transcoder *run, const struct source_clip *cli
     for (size_t i = 0; even && i < info->frames; i++)
         even = dl2_video_times_before(clip->video, i, clip->rate) == i;
     pthread_mutex_lock(&run->notes.mutex);
-    run->notes.sound += info->has_sound;
-    run->notes.oblong += !info->square_pixels;
+    dl2_video_notes_add(&run->notes.videos, info);
     run->notes.uneven += !even;
     pthread_mutex_unlock(&run->notes.mutex);
 }
@@ -134,14 +133,7 @@ void dl2_clips_tell(struct dl2_transcoder *run)
 {
     const struct dl2_clip_notes *notes = &run->notes;
     const char *source = run->options->source;
-    if (notes->sound)
-        dl2_progress_message(run->progress, "%s: sound is dropped: %zu videos have it", source,
-                             notes->sound);
-    if (notes->oblong)
-        dl2_progress_message(run->progress,
-                             "%s: pixels that are not square stay so, and variants look stretched: "
-                             "%zu videos have them",
-                             source, notes->oblong);
+    dl2_video_notes_tell(&notes->videos, source, "variants", run->progress);
     if (notes->uneven)
         dl2_progress_message(run->progress,
                              "%s: frames are shown equally long in variants, and are not in %zu of "

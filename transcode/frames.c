@@ -10,6 +10,7 @@
 #include "pixels/resize.h"
 #include "transcode/output_folder.h"
 #include "transcode/source_items.h"
+#include "transcode/video_notes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +29,8 @@ enum { MAX_RATE = 1000, MAX_RECORD_BYTES = 1 << 30, MAX_STRAYS_NAMED = 10 };
 
 /* What was dropped or is worth a look, of one video or of all. */
 struct notes {
-    size_t sound, oblong, slow, beside;
+    struct dl2_video_notes videos;
+    size_t slow, beside;
     uint64_t repeated;
 };
 
@@ -412,8 +414,7 @@ static int read_video(const struct ingest *ingest, struct worker *worker, size_t
     DL2_TRY(dl2_video_open(data, size, ingest->options->max_pixels, &video, error));
     dl2_bytes_free(&worker->file); /* the video has what it needs */
     const int status = encode_frames(ingest, worker, video, clip, error);
-    clip->notes.sound = dl2_video_info(video)->has_sound;
-    clip->notes.oblong = !dl2_video_info(video)->square_pixels;
+    dl2_video_notes_add(&clip->notes.videos, dl2_video_info(video));
     clip->notes.slow = clip->notes.repeated > 0;
     dl2_video_close(video);
     return status;
@@ -503,8 +504,7 @@ static int note_failure(struct ingest *ingest, const struct dl2_source_item *vid
 
 static void add_notes(struct notes *sum, const struct notes *own)
 {
-    sum->sound += own->sound;
-    sum->oblong += own->oblong;
+    dl2_video_notes_sum(&sum->videos, &own->videos);
     sum->slow += own->slow;
     sum->beside += own->beside;
     sum->repeated += own->repeated;
@@ -677,15 +677,7 @@ static void tell_notes(const struct ingest *ingest)
     struct dl2_progress *progress = ingest->options->progress;
     const struct notes *notes = &ingest->notes;
     const char *source = ingest->options->source;
-    if (notes->sound)
-        dl2_progress_message(progress, "%s: sound is dropped: %zu videos have it", source,
-                             notes->sound);
-    if (notes->oblong)
-        dl2_progress_message(
-            progress,
-            "%s: pixels that are not square stay so, and clips look stretched: %zu "
-            "videos have them",
-            source, notes->oblong);
+    dl2_video_notes_tell(&notes->videos, source, "clips", progress);
     if (notes->repeated)
         dl2_progress_message(progress,
                              "%s: %" PRIu64

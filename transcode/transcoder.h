@@ -22,6 +22,7 @@
 #include "transcode/reuse.h"
 #include "transcode/transcode.h"
 #include "transcode/variant.h"
+#include "transcode/video_notes.h"
 
 #include <pthread.h>
 
@@ -60,7 +61,8 @@ struct dl2_transcode_worker {
  * any. */
 struct dl2_clip_notes {
     pthread_mutex_t mutex;
-    size_t sound, oblong, uneven;
+    struct dl2_video_notes videos;
+    size_t uneven;
     struct dl2_left_out beside; /* frames but the first */
 };
 
