@@ -195,6 +195,7 @@ static int load_all(struct dl2_credentials *credentials, struct profile *profile
         credentials->region = strdup("us-east-1");
     credentials->endpoint =
         setting(profile, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "endpoint_url");
+    credentials->authorities = setting(profile, "AWS_CA_BUNDLE", NULL, "ca_bundle");
     if (!credentials->region)
         return dl2_error_memory(error, "credentials");
     if (named && *named && !profile->there)
@@ -238,6 +239,7 @@ void dl2_credentials_free(struct dl2_credentials *credentials)
     free(credentials->secret);
     free(credentials->token);
     free(credentials->region);
+    free(credentials->authorities);
     free(credentials->endpoint);
     *credentials = (struct dl2_credentials){0};
 }

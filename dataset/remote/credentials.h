@@ -13,7 +13,9 @@ struct dl2_credentials {
     char *key, *secret; /* NULL: requests are not signed */
     char *token;        /* of a session; NULL: none */
     char *region;
-    char *endpoint;   /* "http://127.0.0.1:9000", without a slash at its end; NULL: AWS itself */
+    char *
+        authorities; /* file of the certificates that servers' are checked with; NULL: usual ones */
+    char *endpoint;  /* "http://127.0.0.1:9000", without a slash at its end; NULL: AWS itself */
     const char *from; /* for messages: where the key was found */
 };
 

@@ -169,6 +169,24 @@ static int check_options(const struct dl2_remote_options *options, struct dl2_er
     return DL2_OK;
 }
 
+/* The file of certificates that a user names, as for the AWS command line and for curl's. */
+static int find_authorities(struct dl2_remote *remote, struct dl2_error *error)
+{
+    static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+    char **file = &remote->credentials.authorities;
+    const char *from = remote->credentials.authorities ? "AWS_CA_BUNDLE or ca_bundle" : NULL;
+    for (size_t i = 0; !*file && i < sizeof names / sizeof *names; i++) {
+        from = names[i];
+        const char *value = getenv(from);
+        if (value && *value && !(*file = strdup(value)))
+            return dl2_error_memory(error, "requests");
+    }
+    if (*file && access(*file, R_OK) != 0)
+        return dl2_error_system(error, "%s, which %s names: it can't be read", *file, from);
+    remote->settings.authorities = *file;
+    return DL2_OK;
+}
+
 static int open_parts(struct dl2_remote *remote, const char *address,
                       const struct dl2_remote_options *options, struct dl2_error *error)
 {
@@ -187,6 +205,7 @@ static int open_parts(struct dl2_remote *remote, const char *address,
         .is_s3 = remote->address.is_s3,
         .credentials = &remote->credentials,
     };
+    DL2_TRY(find_authorities(remote, error));
     if (!options->cache_dir)
         return DL2_OK;
     return dl2_disk_cache_open(options->cache_dir,

@@ -293,6 +293,8 @@ static bool prepare(struct dl2_transfer_slot *slot)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_PIPEWAIT, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
+    if (settings->authorities)
+        SET(CURLOPT_CAINFO, settings->authorities);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_HEADERFUNCTION, take_header);
@@ -496,7 +498,12 @@ static void describe(struct dl2_transfer_slot *slot, CURLcode result,
         transfer->status = dl2_error_set(
             &transfer->error, DL2_ERR_LOST, "%s: %s%s%s", transfer->what,
             curl_easy_strerror(result),
-            result == CURLE_OPERATION_TIMEDOUT ? "; a longer limit is --request-limit" : "", tries);
+            result == CURLE_OPERATION_TIMEDOUT ? "; a longer limit is --request-limit"
+            : result == CURLE_PEER_FAILED_VERIFICATION
+                ? "; the certificates of a private authority are in the file that CURL_CA_BUNDLE "
+                  "names, or for S3 AWS_CA_BUNDLE"
+                : "",
+            tries);
     } else {
         const bool missing = transfer->code == 404 || transfer->code == 410;
         transfer->status = dl2_error_set(

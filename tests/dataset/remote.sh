@@ -10,7 +10,7 @@ dl2-transcode --version | grep -q '^  jpeg:' || skip 'built without libjpeg'
 for nginx in "$(command -v nginx)" /usr/sbin/nginx; do [ ! -x "$nginx" ] || break; done
 [ -x "$nginx" ] || skip 'nginx is not installed (Debian: nginx-light)'
 need_python asyncio python3
-unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
+unset http_proxy HTTP_PROXY all_proxy ALL_PROXY CURL_CA_BUNDLE SSL_CERT_FILE
 server='' proxy=''
 trap 'kill $server $proxy 2>/dev/null; chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT
 
@@ -18,6 +18,13 @@ trap 'kill $server $proxy 2>/dev/null; chmod -R u+rwX "$work" 2>/dev/null; rm -r
 mkdir "$work/www" "$work/proxy" "$work/n"
 free_port() { "$PYTHON3" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 port=$(free_port)
+# HTTPS with a certificate that no authority has signed; HTTP/2, too.
+secure=''
+if command -v openssl >/dev/null 2>&1 && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
+    -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null; then
+    secure=$(free_port) secure2=$(free_port)
+    https="listen 127.0.0.1:$secure ssl; listen 127.0.0.1:$secure2 ssl http2; ssl_certificate $work/cert.pem; ssl_certificate_key $work/key.pem;"
+fi
 cat >"$work/nginx.conf" <<END
 daemon off; pid $work/n/pid; worker_processes 1; error_log $work/n/error;
 events { worker_connections 512; }
@@ -25,7 +32,7 @@ http {
     access_log off;
     client_body_temp_path $work/n/1; proxy_temp_path $work/n/2; fastcgi_temp_path $work/n/3;
     uwsgi_temp_path $work/n/4; scgi_temp_path $work/n/5;
-    server { listen 127.0.0.1:$port; root $work/www; location /secret/ { return 403; } }
+    server { listen 127.0.0.1:$port; ${https:-} root $work/www; location /secret/ { return 403; } }
 }
 END
 chmod 755 "$work" # nginx may run as another user
@@ -64,6 +71,17 @@ digests() { # BASE GULP: the same pixels, whole and cut
 digests "$work/www" "g u" ""
 digests "$at" "g%20u" -remote
 cmp "$work/digests" "$work/digests-remote" || fail 'other pixels over HTTP'
+if [ -n "$secure" ]; then
+    expect 1 dl2-load check "https://127.0.0.1:$secure/tar"
+    said 'the certificates of a private authority are in the file that CURL_CA_BUNDLE names'
+    CURL_CA_BUNDLE=$work/none expect 1 dl2-load check "https://127.0.0.1:$secure/tar"
+    said 'which CURL_CA_BUNDLE names: it'
+    for variable in CURL_CA_BUNDLE SSL_CERT_FILE; do
+        (export "$variable=$work/cert.pem" && digests "https://127.0.0.1:$secure" "g%20u" -https) || exit 1
+        cmp "$work/digests" "$work/digests-https" || fail 'other pixels over HTTPS'
+        secure=$secure2
+    done
+fi
 wanted=$(sed -n 's/^tar: //p' "$work/digests")
 bench() { # STATUS OPTIONS...
     status=$1
