@@ -110,10 +110,8 @@ if slow; then
     DL2_FAKE_PACE=lazy expect 0 transformer -e 1 --device cuda --amp bf16 --out vit
 else
     DL2_FAKE_PACE=eager expect 0 transformer --device cuda --out vit.eager
-    for pace in $paces; do
-        DL2_FAKE_PACE=$pace expect 0 transformer --device cuda --out vit.$pace
-        same vit.eager/$CK vit.$pace/$CK "a transformer's eager and $pace streams"
-    done
+    DL2_FAKE_PACE=random expect 0 transformer --device cuda --out vit.random
+    same vit.eager/$CK vit.random/$CK "a transformer's eager and random streams"
     DL2_CUDA_GRAPHS=off expect 0 transformer --device cuda --out vit.plain
     same vit.eager/$CK vit.plain/$CK "a transformer with and without graphs"
     expect 0 transformer --device ref --out vit.ref
