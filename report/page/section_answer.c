@@ -14,6 +14,16 @@
 
 /* ---- The first screen's small print: what was trained, on what, and what the original is */
 
+/* What a training's samples are, by its options. */
+static const char *name_samples(const json_t *arguments)
+{
+    const char *size = dl2_json_get_text(arguments, "image-size", "");
+    const char *across = strchr(size, 'x');
+    return dl2_json_get_integer(arguments, "frames", 0) > 0 ? "clips"
+           : across && strchr(across + 1, 'x')              ? "volumes"
+                                                            : "images";
+}
+
 /* A network's settings, as the first of its trainings has them: all that are here have the same. */
 static void write_network(struct dl2_html *html, const struct dl2_page *page, size_t arch)
 {
@@ -36,8 +46,8 @@ static void write_network(struct dl2_html *html, const struct dl2_page *page, si
     dl2_html_format(html, ", %zu epoch%s, %zu seed%s", run->epochs, run->epochs == 1 ? "" : "s",
                     analysis->seeds, analysis->seeds == 1 ? "" : "s");
     if (run->train_images > 0 && run->val_images > 0)
-        dl2_html_format(html, "; trained on %.0f images, validated on %.0f", run->train_images,
-                        run->val_images);
+        dl2_html_format(html, "; trained on %.0f %s, validated on %.0f", run->train_images,
+                        name_samples(arguments), run->val_images);
     dl2_html_markup(html, ". ");
 }
 

@@ -14,6 +14,7 @@ for file in load/jpeg-50.json throughput/load/jpeg-50/round-2.json; do
     grep -q '"frame-sampling": "uniform"' of-clips/$file || fail "of other frames: $(cat of-clips/$file)"
 done
 grep -q 'accuracy": "top-1"' of-clips/report/answer.json || fail "$(cat of-clips/report/answer.json)"
+grep -q 'trained on [0-9]* clips, validated on' of-clips/report/report.html || fail "clips are called something else"
 grep -q 'LOAD_FLAGS' of-clips/report/report.html && fail "the command has flags that were not given"
 refused 'LOAD_FLAGS is "--frames 0' DATASET=clips LOAD_FLAGS='--frames 0'
 
