@@ -201,6 +201,8 @@ cmp "$work/of-list/ppm/train/rose/lists/no ise/train/rose/1.ppm" "$work/noise/tr
 made() { awk '/^ppm/ { print $3 }' "$work/out"; }
 expect 0 dl2-transcode --codec ppm "$at/whole.csv" "$work/of-list"
 is "$(made)" 0 'images of a list that are there'
+# HTTP tells times in whole seconds.
+until [ "$(stat -c %Y "$work/www/lists/no ise/val/tulip/1.ppm")" -lt "$(date +%s)" ]; do sleep 0.1; done
 picture "$work/www/lists/no ise/val/tulip/1.ppm" 256 192 99
 expect 0 dl2-transcode --codec ppm "$at/whole.csv" "$work/of-list"
 is "$(made)" 1 'an image of a list that was changed'
