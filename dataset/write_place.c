@@ -286,7 +286,7 @@ int dl2_write_place_send(const struct dl2_write_place *place, const char *path, 
 
 /* ---- The place */
 
-static int remove_mark(const struct dl2_write_place *place, struct dl2_error *error)
+int dl2_write_place_unmark(const struct dl2_write_place *place, struct dl2_error *error)
 {
     if (place->store)
         return dl2_store_place_remove(place->store, DL2_UNFINISHED_NAME, error);
@@ -335,18 +335,13 @@ int dl2_write_place_add_folder(struct dl2_write_place *place, const char *name,
     return write_mark(place, error);
 }
 
-int dl2_write_place_complete(struct dl2_write_place *place, struct dl2_error *error)
-{
-    return remove_mark(place, error);
-}
-
 void dl2_write_place_undo(struct dl2_write_place *place)
 {
     if (place->store &&
         (check_run(place, NULL) < 0 || dl2_store_place_list(place->store, NULL) < 0))
         return;
     if (clear(place, true, true, NULL) == DL2_OK)
-        remove_mark(place, NULL);
+        dl2_write_place_unmark(place, NULL);
 }
 
 void dl2_write_place_close(struct dl2_write_place *place)

@@ -39,8 +39,8 @@ int dl2_write_place_add_folder(struct dl2_write_place *place, const char *name,
 int dl2_write_place_send(const struct dl2_write_place *place, const char *path, const char *name,
                          struct dl2_error *error);
 
-/* All is there: removes the mark. */
-int dl2_write_place_complete(struct dl2_write_place *place, struct dl2_error *error);
+/* Removes the mark: all is there. */
+int dl2_write_place_unmark(const struct dl2_write_place *place, struct dl2_error *error);
 
 /* Removes what was written, unless it is another run's by now. */
 void dl2_write_place_undo(struct dl2_write_place *place);

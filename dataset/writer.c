@@ -10,7 +10,6 @@
 #include "dataset/variant_facts.h"
 #include "dataset/write_place.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -648,7 +647,7 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
     DL2_TRY(dl2_index_draft_save(&writer->draft, writer->place.root, error));
     if (writer->place.store)
         DL2_TRY(complete_store(writer, error));
-    DL2_TRY(dl2_write_place_complete(&writer->place, error));
+    DL2_TRY(dl2_write_place_unmark(&writer->place, error));
     writer->finished = true;
     return DL2_OK;
 }

@@ -31,6 +31,7 @@ RUN_STUDY = cd '$(STUDY_FOLDER)' && \
 	$(MAKE) --no-print-directory -f '$(abs_top_srcdir)/study/study.mk' PROGRAMS='$(abs_top_builddir)'
 STUDY_GOALS = $(GOALS) new-plan
 .PHONY: $(STUDY_GOALS) clean-study run-study
+# As in study.mk: or make says of a second goal that there is nothing to do.
 $(STUDY_GOALS): run-study
 	$(if $(findstring q,$(firstword -$(MAKEFLAGS))),,@:)
 run-study: all

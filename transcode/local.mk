@@ -28,9 +28,9 @@ libtranscode_la_SOURCES = \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/transcoder.h \
 	transcode/variant.c transcode/variant.h \
-	transcode/video_notes.c transcode/video_notes.h \
 	transcode/variant_load.c transcode/variant_state.h \
-	transcode/variant_write.c
+	transcode/variant_write.c \
+	transcode/video_notes.c transcode/video_notes.h
 libtranscode_la_LIBADD = libreuse.la libquality.la libcodec.la libdataset.la libranks.la libcommon.la
 
 bin_PROGRAMS += dl2-transcode

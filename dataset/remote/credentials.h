@@ -13,10 +13,9 @@ struct dl2_credentials {
     char *key, *secret; /* NULL: requests are not signed */
     char *token;        /* of a session; NULL: none */
     char *region;
-    char *
-        authorities; /* file of the certificates that servers' are checked with; NULL: usual ones */
-    char *endpoint;  /* "http://127.0.0.1:9000", without a slash at its end; NULL: AWS itself */
-    const char *from; /* for messages: where the key was found */
+    char *authorities; /* a file of certificates; NULL: the system's. For HTTP, too */
+    char *endpoint;    /* "http://127.0.0.1:9000", without a slash at its end; NULL: AWS itself */
+    const char *from;  /* for messages: where the key was found */
 };
 
 /* To be freed also after an error. DL2_ERR_ARGUMENT for what is there by half. */

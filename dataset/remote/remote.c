@@ -174,7 +174,7 @@ static int find_authorities(struct dl2_remote *remote, struct dl2_error *error)
 {
     static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
     char **file = &remote->credentials.authorities;
-    const char *from = remote->credentials.authorities ? "AWS_CA_BUNDLE or ca_bundle" : NULL;
+    const char *from = *file ? "AWS_CA_BUNDLE or ca_bundle" : NULL;
     for (size_t i = 0; !*file && i < sizeof names / sizeof *names; i++) {
         from = names[i];
         const char *value = getenv(from);
@@ -183,7 +183,6 @@ static int find_authorities(struct dl2_remote *remote, struct dl2_error *error)
     }
     if (*file && access(*file, R_OK) != 0)
         return dl2_error_system(error, "%s, which %s names: it can't be read", *file, from);
-    remote->settings.authorities = *file;
     return DL2_OK;
 }
 

@@ -20,8 +20,7 @@ struct dl2_transport_settings {
     double time_limit;  /* seconds for one try of one request; with a body, without any progress */
     double retry_limit; /* seconds from its first failure until a request is given up */
     const struct dl2_credentials *credentials; /* borrowed; key NULL: requests are not signed */
-    const char *authorities; /* borrowed: a file of certificates; NULL: those of the system */
-    bool is_s3;              /* the server's errors are S3's, and redirections are errors */
+    bool is_s3; /* the server's errors are S3's, and redirections are errors */
 };
 
 /* Counted since a transport was made. */

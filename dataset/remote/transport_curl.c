@@ -293,8 +293,8 @@ static bool prepare(struct dl2_transfer_slot *slot)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_PIPEWAIT, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
-    if (settings->authorities)
-        SET(CURLOPT_CAINFO, settings->authorities);
+    if (settings->credentials->authorities)
+        SET(CURLOPT_CAINFO, settings->credentials->authorities);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_HEADERFUNCTION, take_header);

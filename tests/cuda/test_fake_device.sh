@@ -4,8 +4,8 @@
 . "$srcdir/tests/lib.sh"
 fake=$builddir/tests/cuda/fake_test_device
 [ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
-runs="tf32:eager bf16:lazy fp16:random" # test_fake_train trains in float32
-slow && runs=bf16:random
+runs="fp32:random tf32:eager bf16:lazy fp16:random"
+slow && runs=bf16:random # test_fake_train trains in float32
 for run in $runs; do
     DL2_FAKE_PACE=${run#*:} "$fake" cuda "${run%:*}" >"$work/out" 2>&1
     case $? in

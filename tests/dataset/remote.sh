@@ -24,6 +24,8 @@ if command -v openssl >/dev/null 2>&1 && openssl req -x509 -newkey rsa:2048 -nod
     -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null; then
     secure=$(free_port) secure2=$(free_port)
     https="listen 127.0.0.1:$secure ssl; listen 127.0.0.1:$secure2 ssl http2; ssl_certificate $work/cert.pem; ssl_certificate_key $work/key.pem;"
+else
+    echo 'HTTPS is not tried: openssl is not installed, or makes no certificate'
 fi
 cat >"$work/nginx.conf" <<END
 daemon off; pid $work/n/pid; worker_processes 1; error_log $work/n/error;

@@ -194,7 +194,7 @@ objects put made/small/shard-000007.tar >/dev/null # of another program
 refused 2 'is in the way' --copy --container=tar s3://bucket/made/small
 check 0 s3://bucket/made/small
 is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
-# Two runs to one prefix: the one that began first finds at its end what the other has written, and touches none of it.
+# Two runs to one prefix: the one that began first finds the mark of the other before it sends anything, and touches nothing of it.
 bench "$work/up/folder"
 wanted=$(digest)
 dl2-transcode --quiet --copy --container tar "$work/large" s3://bucket/made/both 2>"$work/first" &
