@@ -2,9 +2,12 @@
 #include "dataset/files.h"
 
 #include "common/file.h"
+#include "common/quote.h"
 #include "common/scope.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <strings.h>
 
 /* Largest encoded sample that is read, bytes. */
@@ -46,6 +49,29 @@ int dl2_files_load(const struct dl2_files *files, const char *path, size_t numbe
                              max_bytes);
     DL2_TRY(dl2_bytes_resize(out, (size_t)file->bytes, error));
     return dl2_remote_read(file, 0, 0, out->data, out->size, error);
+}
+
+void dl2_extensions_add(struct dl2_extensions *extensions, const char *extension)
+{
+    size_t i = 0;
+    while (i < DL2_EXTENSIONS_NAMED && extensions->names[i] &&
+           strcasecmp(extensions->names[i], extension) != 0)
+        i++;
+    if (i < DL2_EXTENSIONS_NAMED)
+        extensions->names[i] = extension;
+}
+
+void dl2_extensions_list(const struct dl2_extensions *extensions, char *list, size_t size)
+{
+    *list = '\0';
+    for (size_t i = 0; i < DL2_EXTENSIONS_NAMED && extensions->names[i]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, *extensions->names[i] ? ".%s" : "no extension",
+                 extensions->names[i]);
+        for (char *letter = name; *letter; letter++)
+            *letter = (char)tolower((unsigned char)*letter);
+        dl2_list_name(list, size, name);
+    }
 }
 
 void dl2_files_free(struct dl2_files *files)

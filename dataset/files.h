@@ -22,6 +22,15 @@ struct dl2_files {
     size_t remote_count;
 };
 
+/* Extensions of files for a message: each once, in any case, the first few. Zero it. */
+enum { DL2_EXTENSIONS_NAMED = 8 };
+struct dl2_extensions {
+    const char *names[DL2_EXTENSIONS_NAMED]; /* borrowed */
+};
+void dl2_extensions_add(struct dl2_extensions *extensions, const char *extension);
+/* ".heic, .tga" in `list`, of `size` bytes. */
+void dl2_extensions_list(const struct dl2_extensions *extensions, char *list, size_t size);
+
 /* Sets parts and labels of all entries, and the dataset's classes, by the samples' names. */
 int dl2_files_read_names(struct dl2_dataset *dataset, struct dl2_error *error);
 /* Reads a file; `number` is its one among the remote files. */

@@ -28,11 +28,18 @@ struct companion {
     size_t owner; /* number of the sample; SIZE_MAX: none */
 };
 
+struct left_out {
+    size_t count;
+    const char *first; /* the name of one */
+    struct dl2_extensions extensions;
+};
+
 struct folder {
     struct dl2_files files;
     struct companion *companions; /* by owner and extension, once the folder is open */
     size_t companion_count;
-    size_t volumes, videos; /* files of these among those that are ignored */
+    /* Of those that are ignored: volumes, videos, and what else lies in folders of classes. */
+    struct left_out volumes, videos, others;
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
@@ -290,7 +297,32 @@ static int folder_take_masks(struct folder *folder, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int folder_give_companions(struct folder *folder, struct dl2_error *error)
+/* Does a file lie below a folder of a class? */
+static bool folder_is_in_class(const struct dl2_dataset *dataset, const char *name)
+{
+    const size_t top = strcspn(name, "/");
+    return dataset->has_parts ? dl2_part_find(&dataset->parts, name, top) && name[top] &&
+                                    strchr(name + top + 1, '/')
+                              : name[top] != '\0';
+}
+
+/* A file that is no sample and lies beside none. */
+static void folder_leave_out(const struct dl2_dataset *dataset, struct folder *folder,
+                             const struct dl2_sample *sample)
+{
+    struct left_out *kind = dl2_is_volume_file(sample->path)   ? &folder->volumes
+                            : dl2_files_is_video(sample->path) ? &folder->videos
+                                                               : &folder->others;
+    folder->files.ignored++;
+    if (kind == &folder->others && !folder_is_in_class(dataset, sample->name))
+        return; /* as a README beside the classes */
+    if (!kind->count++)
+        kind->first = sample->name;
+    dl2_extensions_add(&kind->extensions, dl2_path_extension(sample->path));
+}
+
+static int folder_give_companions(const struct dl2_dataset *dataset, struct folder *folder,
+                                  struct dl2_error *error)
 {
     size_t kept = 0;
     if (!folder->companion_count)
@@ -301,13 +333,10 @@ static int folder_give_companions(struct folder *folder, struct dl2_error *error
     for (size_t i = 0; i < folder->companion_count; i++) {
         struct companion *companion = &folder->companions[i];
         folder_find_owner(folder, keys, companion);
-        if (companion->owner == SIZE_MAX) {
-            folder->files.ignored++;
-            folder->volumes += dl2_is_volume_file(companion->file.sample.path);
-            folder->videos += dl2_files_is_video(companion->file.sample.path);
-        } else {
+        if (companion->owner == SIZE_MAX)
+            folder_leave_out(dataset, folder, &companion->file.sample);
+        else
             folder->companions[kept++] = *companion;
-        }
     }
     folder->companion_count = kept;
     if (kept > 1)
@@ -416,19 +445,33 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
                       names, count > NAMED ? ", ..." : "");
 }
 
-/* Volumes and videos between samples of another kind are none. */
-static int folder_remark_others(struct dl2_dataset *dataset, size_t count, const char *what,
-                                struct dl2_error *error)
+static int folder_remark_others(struct dl2_dataset *dataset, const struct left_out *others,
+                                const char *why, const char *advice, struct dl2_error *error)
 {
-    if (!count)
+    char list[256];
+    if (!others->count)
         return DL2_OK;
     DL2_AUTO_FREE char *before = dataset->remark;
     dataset->remark = NULL;
-    return dl2_format(&dataset->remark, error,
-                      "%s%s%zu file%s of %s %s left out, because the folder holds %s; put them "
-                      "into a dataset of their own",
-                      before ? before : "", before ? "; " : "", count, count == 1 ? "" : "s", what,
-                      count == 1 ? "is" : "are", dataset->volumes ? "volumes" : "images");
+    dl2_extensions_list(&others->extensions, list, sizeof list);
+    return dl2_format(
+        &dataset->remark, error, "%s%sfiles left out because they are %s: %zu (%s), such as %s%s",
+        before ? before : "", before ? "; " : "", why, others->count, list, others->first, advice);
+}
+
+static int folder_remark_left_out(struct dl2_dataset *dataset, const struct folder *folder,
+                                  struct dl2_error *error)
+{
+    static const char *const advice = "; put them into a dataset of their own";
+    const char *samples = dataset->volumes ? "volumes" : dataset->videos ? "videos" : "images";
+    char none[32], volumes[64], videos[64];
+    snprintf(none, sizeof none, "not %s", samples);
+    snprintf(volumes, sizeof volumes, "volumes, and the folder holds %s", samples);
+    snprintf(videos, sizeof videos, "videos, and the folder holds %s", samples);
+    if (!dataset->volumes) /* other volumes are labels */
+        DL2_TRY(folder_remark_others(dataset, &folder->volumes, volumes, advice, error));
+    DL2_TRY(folder_remark_others(dataset, &folder->videos, videos, advice, error));
+    return folder_remark_others(dataset, &folder->others, none, "", error);
 }
 
 /* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a
@@ -495,14 +538,11 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(folder_collect(folder, path, &list, dataset, options, error));
     if (options->keep || dataset->volumes)
         DL2_TRY(folder_take_masks(folder, error));
-    DL2_TRY(folder_give_companions(folder, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
+    DL2_TRY(folder_give_companions(dataset, folder, error));
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
-    if (!dataset->volumes)
-        DL2_TRY(folder_remark_others(dataset, folder->volumes,
-                                     "volumes (.npy, .nii, .nii.gz, .slices)", error));
-    return folder_remark_others(dataset, folder->videos, "videos (.mp4 and the like)", error);
+    return folder_remark_left_out(dataset, folder, error);
 }
 
 static void folder_close(struct dl2_dataset *dataset)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages about a dataset when it is opened: how it was read, and warnings. */
 #include "dataset/container.h"
+#include "dataset/files.h"
 #include "dataset/packed.h"
 
 #include "common/file.h"
@@ -9,13 +10,11 @@
 
 #include <xxhash.h>
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 /* "9,025" */
@@ -145,15 +144,15 @@ struct class_counts {
 
 /* ---- Samples that this build cannot read */
 
-enum { EXTENSIONS_NAMED = 8, CLASSES_NAMED = 8, START_BYTES = 64 };
+enum { CLASSES_NAMED = 8, START_BYTES = 64 };
 
 struct unreadable {
     bool (*reads)(const char *extension, const uint8_t *start, size_t size);
     const char *last; /* the extension that was asked for last */
     bool last_is_read;
     size_t count;
-    char first[1024];                         /* the name of one */
-    const char *extensions[EXTENSIONS_NAMED]; /* each once, of as many as there is room for */
+    char first[1024]; /* the name of one */
+    struct dl2_extensions extensions;
 };
 
 /* The first bytes of a sample that lies in a file; 0 for others, and where reading fails. */
@@ -189,15 +188,10 @@ static bool is_readable(struct unreadable *found, const struct dl2_dataset *data
 static void note_unreadable(struct unreadable *found, const struct dl2_sample *sample,
                             const char *extension)
 {
-    size_t i = 0;
     if (!found->count++)
         snprintf(found->first, sizeof found->first, "%s%s%s", sample->key,
                  *sample->extension ? "." : "", sample->extension);
-    while (i < EXTENSIONS_NAMED && found->extensions[i] &&
-           strcasecmp(found->extensions[i], extension) != 0)
-        i++;
-    if (i < EXTENSIONS_NAMED)
-        found->extensions[i] = extension;
+    dl2_extensions_add(&found->extensions, extension);
 }
 
 /* Can the sample be read, as far as its name and its first bytes say? */
@@ -221,13 +215,7 @@ static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable 
     size_t lost = 0;
     if (!found->count)
         return DL2_OK;
-    for (size_t i = 0; i < EXTENSIONS_NAMED && found->extensions[i]; i++) {
-        char name[32];
-        snprintf(name, sizeof name, ".%s", found->extensions[i]);
-        for (char *letter = name; *letter; letter++)
-            *letter = (char)tolower((unsigned char)*letter);
-        dl2_list_name(list, sizeof list, name);
-    }
+    dl2_extensions_list(&found->extensions, list, sizeof list);
     DL2_TRY(warn(dataset,
                  "%s of %s images are in formats that this build cannot read (%s), such as %s: "
                  "convert them, or build dl2 with their library (docs/install.md)",

@@ -76,4 +76,4 @@ expect 1 dl2-load analyze --quiet --device-rate 100 --frames 2 src
 said 'it holds videos'
 cp files/run/1/00000.ppm src/picture.ppm
 expect 0 dl2-load check src
-said '6 files of videos (.mp4 and the like) are left out, because the folder holds images'
+said 'files left out because they are videos, and the folder holds images: 6 (.'
