@@ -3,9 +3,9 @@
 
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "common/thread.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -59,11 +59,37 @@ const char *dl2_path_extension(const char *path)
     return *end ? end + 1 : end;
 }
 
-/* The folder that a file lies in, to free. */
-static char *folder_of(const char *path)
+char *dl2_folder_of(const char *path)
 {
     const size_t length = (size_t)(dl2_path_base(path) - path);
     return length ? strndup(path, length) : strdup(".");
+}
+
+static int folder_of(const char *path, char **folder, struct dl2_error *error)
+{
+    *folder = dl2_folder_of(path);
+    return *folder ? DL2_OK : dl2_error_memory(error, "a path");
+}
+
+void dl2_close_file(const int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+}
+
+void dl2_close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+DIR *dl2_open_folder(int at, const char *name)
+{
+    const int descriptor = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (!folder)
+        dl2_close_file(&descriptor);
+    return folder;
 }
 
 bool dl2_is_folder(const char *path)
@@ -96,45 +122,33 @@ int64_t dl2_read_at(int fd, uint64_t offset, void *out, size_t size)
 int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    DL2_CLEANUP(dl2_close_file) const int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
     if (file < 0)
         return dl2_error_system(error, "%s: can't be opened", path);
-    struct stat info;
-    int status = DL2_OK;
-    if (fstat(file, &info) != 0) {
-        status = dl2_error_system(error, "%s: can't be read", path);
-    } else if (!S_ISREG(info.st_mode)) {
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: not a regular file", path);
-    } else if ((uint64_t)info.st_size > max_bytes || (uint64_t)info.st_size > SIZE_MAX / 2) {
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "%s: %lld bytes pass the limit of %llu", path,
-                               (long long)info.st_size, (unsigned long long)max_bytes);
-    } else {
-        status = dl2_bytes_resize(bytes, (size_t)info.st_size, error);
-    }
-    size_t got = 0;
-    while (status == DL2_OK && got < bytes->size) {
-        ssize_t count = read(file, bytes->data + got, bytes->size - got);
-        if (count > 0)
-            got += (size_t)count;
-        else if (count == 0)
-            bytes->size = got; /* it shrank while being read; its reader will notice */
-        else if (errno != EINTR)
-            status = dl2_error_system(error, "%s: can't be read", path);
-    }
-    close(file);
-    return status;
+    if (fstat(file, &info) != 0)
+        return dl2_error_system(error, "%s: can't be read", path);
+    if (!S_ISREG(info.st_mode))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: not a regular file", path);
+    if ((uint64_t)info.st_size > max_bytes || (uint64_t)info.st_size > SIZE_MAX / 2)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %lld bytes pass the limit of %llu", path,
+                             (long long)info.st_size, (unsigned long long)max_bytes);
+    DL2_TRY(dl2_bytes_resize(bytes, (size_t)info.st_size, error));
+    const int64_t got = dl2_read_at(file, 0, bytes->data, bytes->size);
+    if (got < 0)
+        return dl2_error_system(error, "%s: can't be read", path);
+    bytes->size = (size_t)got; /* fewer if it shrank meanwhile; its reader will notice */
+    return DL2_OK;
 }
 
-static bool write_all(int file, const char *data, size_t size)
+bool dl2_write_all(int fd, const void *data, size_t size)
 {
-    while (size) {
-        ssize_t count = write(file, data, size);
+    for (const char *at = data; size;) {
+        const ssize_t count = write(fd, at, size);
         if (count < 0 && errno != EINTR)
             return false;
-        if (count > 0) {
-            data += count;
-            size -= (size_t)count;
-        }
+        at += count > 0 ? count : 0;
+        size -= count > 0 ? (size_t)count : 0;
     }
     return true;
 }
@@ -159,7 +173,7 @@ static bool write_unnamed(const char *folder, const char *temporary, const char 
     int file = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     if (file < 0)
         return false;
-    bool written = write_all(file, data, size);
+    bool written = dl2_write_all(file, data, size);
     if (written && !name_file(file, path))
         written = errno == EEXIST && name_file(file, temporary) && rename(temporary, path) == 0;
     return close(file) == 0 && written;
@@ -171,11 +185,10 @@ static int write_named(const char *temporary, const char *path, const void *data
     int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
         return dl2_error_system(error, "%s: can't be written", path);
-    int status = DL2_OK;
-    if (!write_all(file, data, size))
-        status = dl2_error_system(error, "%s: can't be written", path);
-    if (close(file) != 0 && status == DL2_OK)
-        status = dl2_error_system(error, "%s: can't be written", path);
+    const bool written = dl2_write_all(file, data, size);
+    int status = close(file) == 0 && written
+                     ? DL2_OK
+                     : dl2_error_system(error, "%s: can't be written", path);
     if (status == DL2_OK && rename(temporary, path) != 0)
         status = dl2_error_system(error, "%s: can't be put in its place", path);
     if (status != DL2_OK)
@@ -186,19 +199,13 @@ static int write_named(const char *temporary, const char *path, const void *data
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error)
 {
     const char *base = dl2_path_base(path);
-    char *folder = folder_of(path);
-    char *temporary = NULL;
-    int status = DL2_OK;
-    if (!folder ||
-        asprintf(&temporary, "%.*s.%s" DL2_TEMPORARY_SUFFIX, (int)(base - path), path, base) < 0) {
-        status = dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-        temporary = NULL;
-    } else if (!write_unnamed(folder, temporary, path, data, size)) {
-        status = write_named(temporary, path, data, size, error);
-    }
-    free(folder);
-    free(temporary);
-    return status;
+    DL2_AUTO_FREE char *folder = NULL, *temporary = NULL;
+    DL2_TRY(folder_of(path, &folder, error));
+    DL2_TRY(dl2_format(&temporary, error, "%.*s.%s" DL2_TEMPORARY_SUFFIX, (int)(base - path), path,
+                       base));
+    return write_unnamed(folder, temporary, path, data, size)
+               ? DL2_OK
+               : write_named(temporary, path, data, size, error);
 }
 
 int64_t dl2_mtime_ns(const struct stat *info)
@@ -210,33 +217,27 @@ int dl2_make_folders(const char *path, struct dl2_error *error)
 {
     if (dl2_is_folder(path))
         return DL2_OK;
-    char *copy = strdup(path);
-    if (!copy)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    int status = DL2_OK;
-    for (char *p = copy + 1; status == DL2_OK; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        char kept = *p;
-        *p = '\0';
+    DL2_AUTO_FREE char *copy = NULL;
+    DL2_TRY(dl2_format(&copy, error, "%s", path));
+    for (char *end = copy; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        const char kept = *end;
+        *end = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            status = dl2_error_system(error, "%s: can't be made", copy);
-        *p = kept;
-        if (!kept)
-            break;
+            return dl2_error_system(error, "%s: can't be made", copy);
+        *end = kept;
     }
-    free(copy);
-    if (status == DL2_OK && !dl2_is_folder(path))
-        status = dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is in the way, not a folder", path);
-    return status;
+    return dl2_is_folder(path)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is in the way, not a folder", path);
 }
 
 int dl2_make_folder_of(const char *path, struct dl2_error *error)
 {
-    char *folder = folder_of(path);
-    int status = folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a path");
-    free(folder);
-    return status;
+    DL2_AUTO_FREE char *folder = NULL;
+    DL2_TRY(folder_of(path, &folder, error));
+    return dl2_make_folders(folder, error);
 }
 
 int dl2_folder_expect(const char *folder, struct dl2_error *error)
@@ -249,16 +250,13 @@ int dl2_folder_expect(const char *folder, struct dl2_error *error)
 
 int dl2_file_expect(const char *path, struct dl2_error *error)
 {
-    char *folder = folder_of(path);
-    if (!folder)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    int status = dl2_make_folders(folder, error);
-    if (status == DL2_OK && dl2_is_folder(path))
-        status = dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is a folder, not a file", path);
-    else if (status == DL2_OK && access(folder, W_OK | X_OK) != 0)
-        status = dl2_error_system(error, "%s: can't be written", path);
-    free(folder);
-    return status;
+    DL2_AUTO_FREE char *folder = NULL;
+    DL2_TRY(folder_of(path, &folder, error));
+    DL2_TRY(dl2_make_folders(folder, error));
+    if (dl2_is_folder(path))
+        return dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is a folder, not a file", path);
+    return access(folder, W_OK | X_OK) == 0 ? DL2_OK
+                                            : dl2_error_system(error, "%s: can't be written", path);
 }
 
 /* A folder being listed, and those above it, to recognise a loop of symbolic links. */
@@ -347,62 +345,45 @@ static int add_file(struct listing *listing, const struct level *level, const ch
     return DL2_OK;
 }
 
-static int list_folder(struct listing *listing, const struct level *level, struct dl2_error *error);
-
-static int list_inner(struct listing *listing, const struct level *level, const char *name,
-                      struct dl2_error *error)
+static void free_folder(struct folder *folder)
 {
-    char *path = NULL;
-    struct level inner = {.above = level};
-    inner.descriptor = openat(level->descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (inner.descriptor < 0)
-        return errno == ENOENT ? DL2_OK : cannot(listing, level, name, "opened", error);
-    if (asprintf(&path, "%s%s", level->path, name) < 0) {
-        close(inner.descriptor);
-        return dl2_error_memory(error, "file names");
-    }
-    inner.path = path;
-    int status = dl2_bytes_append(&listing->folders, path, strlen(path) + 1, error);
-    if (status == DL2_OK)
-        status = list_folder(listing, &inner, error);
-    else
-        close(inner.descriptor);
-    free(path);
-    return status;
+    dl2_bytes_free(&folder->names);
+    dl2_bytes_free(&folder->order);
 }
 
-/* Lists level->descriptor, and closes it. */
-static int list_folder(struct listing *listing, const struct level *level, struct dl2_error *error)
+/* Lists the folder `name` of the one above, or where there is none the root. */
+static int list_folder(struct listing *listing, const struct level *above, const char *name,
+                       struct dl2_error *error)
 {
     struct stat self;
-    struct level here = *level;
-    struct folder folder = {0};
-    DIR *stream = fdopendir(level->descriptor);
-    if (!stream) {
-        int status = cannot(listing, level, "", "listed", error);
-        close(level->descriptor);
-        return status;
-    }
-    int status = DL2_OK;
-    if (fstat(level->descriptor, &self) != 0)
-        status = cannot(listing, level, "", "listed", error);
-    for (const struct level *l = level->above; l && status == DL2_OK; l = l->above)
+    DL2_AUTO_FREE char *path = NULL;
+    DL2_CLEANUP(free_folder) struct folder folder = {0};
+    DL2_TRY(dl2_format(&path, error, "%s%s", above ? above->path : "", name));
+    DL2_CLEANUP(dl2_close_folder)
+    DIR *stream =
+        dl2_open_folder(above ? above->descriptor : AT_FDCWD, above ? name : listing->root);
+    if (!stream && !above)
+        return dl2_error_system(error, "%s: can't be opened as a folder", listing->root);
+    if (!stream)
+        return errno == ENOENT ? DL2_OK : cannot(listing, above, name, "opened", error);
+    struct level here = {.above = above, .descriptor = dirfd(stream), .path = path};
+    if (fstat(here.descriptor, &self) != 0)
+        return cannot(listing, &here, "", "listed", error);
+    for (const struct level *l = above; l; l = l->above)
         if (l->device == self.st_dev && l->inode == self.st_ino)
-            status = dl2_error_set(error, DL2_ERR_FORMAT,
-                                   "%s/%.*s: a symbolic link leads back to a folder above it",
-                                   listing->root, (int)strlen(level->path) - 1, level->path);
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s/%.*s: a symbolic link leads back to a folder above it",
+                                 listing->root, (int)strlen(path) - 1, path);
     here.device = self.st_dev;
     here.inode = self.st_ino;
-    if (status == DL2_OK)
-        status = read_folder(listing, &here, stream, &folder, error);
+    if (above)
+        DL2_TRY(dl2_bytes_append(&listing->folders, path, strlen(path) + 1, error));
+    DL2_TRY(read_folder(listing, &here, stream, &folder, error));
     char *const *order = (char *const *)folder.order.data;
-    for (size_t i = 0; status == DL2_OK && i < folder.count; i++)
-        status = strchr(order[i], '/') ? list_inner(listing, &here, order[i], error)
-                                       : add_file(listing, &here, order[i], error);
-    dl2_bytes_free(&folder.names);
-    dl2_bytes_free(&folder.order);
-    closedir(stream);
-    return status;
+    for (size_t i = 0; i < folder.count; i++)
+        DL2_TRY(strchr(order[i], '/') ? list_folder(listing, &here, order[i], error)
+                                      : add_file(listing, &here, order[i], error));
+    return DL2_OK;
 }
 
 /*
@@ -441,15 +422,15 @@ static int ask(void *context, unsigned worker, size_t slot, size_t item, struct 
 
 static int ask_all(const char *root, struct dl2_file_list *list, struct dl2_error *error)
 {
-    struct asking asking = {root, open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), list};
+    DL2_CLEANUP(dl2_close_file) const int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct asking asking = {root, folder, list};
     const struct dl2_parallel loop = {.jobs = list->count <= FILES_AT_ONCE ? 1 : 0,
                                       .count = (list->count + FILES_AT_ONCE - 1) / FILES_AT_ONCE,
                                       .work = ask,
                                       .context = &asking};
-    if (asking.descriptor < 0)
+    if (folder < 0)
         return dl2_error_system(error, "%s: can't be opened as a folder", root);
-    int status = dl2_parallel_run(&loop, error);
-    close(asking.descriptor);
+    const int status = dl2_parallel_run(&loop, error);
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (!list->paths[i])
@@ -466,11 +447,7 @@ int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_erro
 {
     *list = (struct dl2_file_list){0};
     struct listing listing = {.root = root};
-    const struct level top = {.descriptor = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                              .path = ""};
-    if (top.descriptor < 0)
-        return dl2_error_system(error, "%s: can't be opened as a folder", root);
-    int status = list_folder(&listing, &top, error);
+    int status = list_folder(&listing, NULL, "", error);
     list->strings = (char *)listing.strings.data;
     list->folders = (char *)listing.folders.data;
     list->folders_size = listing.folders.size;

@@ -6,6 +6,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +19,23 @@ char *dl2_path_join(const char *folder, const char *name);
 /* The length of a folder's path without slashes at its end, 0 for "/": for "%.*s/%s". */
 int dl2_path_folder_length(const char *folder);
 
+/* The folder that a file lies in, "." where the path has none: to free. NULL: no memory. */
+char *dl2_folder_of(const char *path);
+
 /* The part behind the last '/', and the length of a path without its extension (".jpg"). */
 const char *dl2_path_base(const char *path);
 size_t dl2_path_stem_length(const char *path);
 /* The extension without its dot, "" where there is none (a leading dot starts none). */
 const char *dl2_path_extension(const char *path);
+
+/* For DL2_CLEANUP() of common/scope.h: close a descriptor that is not -1, a folder that is not
+ * NULL. */
+void dl2_close_file(const int *descriptor);
+void dl2_close_folder(DIR **folder);
+
+/* Opens a folder by its path from the folder `at` (AT_FDCWD: the current one), or NULL with errno
+ * set. */
+DIR *dl2_open_folder(int at, const char *name);
 
 bool dl2_is_folder(const char *path);
 bool dl2_is_file(const char *path);
@@ -30,6 +43,9 @@ bool dl2_is_file(const char *path);
 /* Reads `size` bytes at `offset`: how many there were, fewer at the end of the file, or -1 with
  * errno set. Any number of threads at once. */
 int64_t dl2_read_at(int fd, uint64_t offset, void *out, size_t size);
+
+/* Writes all of it; false with errno set. */
+bool dl2_write_all(int fd, const void *data, size_t size);
 
 /* Replaces bytes->data by the file's contents. DL2_ERR_LIMIT above max_bytes. */
 int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,54 +12,40 @@
 
 int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error)
 {
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    int status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &bytes, error);
-    if (status < 0)
-        return status;
-    if (bytes.size == 0) {
-        dl2_bytes_free(&bytes);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
+    DL2_TRY(dl2_file_read(path, DL2_JSON_MAX_BYTES, &bytes, error));
+    if (bytes.size == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s:1:0: not valid JSON: it is empty", path);
-    }
     json_error_t why;
-    json_t *json = json_loadb((const char *)bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
-    dl2_bytes_free(&bytes);
+    json_auto_t *json =
+        json_loadb((const char *)bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
     if (!json)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line,
                              why.column, why.text);
-    if (schema) {
-        const char *found = dl2_json_get_text(json, "schema", NULL);
-        if (!found || strcmp(found, schema) != 0) {
-            status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: its schema is %s, not %s", path,
-                                   found ? found : "not given", schema);
-            json_decref(json);
-            return status;
-        }
-    }
-    *out = json;
+    const char *found = dl2_json_get_text(json, "schema", "not given");
+    if (schema && strcmp(found, schema) != 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: its schema is %s, not %s", path, found,
+                             schema);
+    *out = json_incref(json);
     return DL2_OK;
 }
 
 int dl2_json_append(struct dl2_bytes *out, const json_t *json, struct dl2_error *error)
 {
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-    int status = text ? dl2_bytes_append(out, text, strlen(text), error)
-                      : dl2_error_memory(error, "a JSON file");
-    if (status == DL2_OK)
-        status = dl2_bytes_append(out, "\n", 1, error);
-    free(text);
-    return status;
+    DL2_AUTO_FREE char *text =
+        json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    DL2_TRY(text ? dl2_bytes_append(out, text, strlen(text), error)
+                 : dl2_error_memory(error, "a JSON file"));
+    return dl2_bytes_append(out, "\n", 1, error);
 }
 
 int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
 {
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    int status = dl2_json_append(&bytes, json, error);
-    if (status == DL2_OK)
-        status = dl2_file_write(path, bytes.data, bytes.size, error);
-    else
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
+    const int status = dl2_json_append(&bytes, json, error);
+    if (status < 0)
         dl2_error_prefix(error, "%s", path);
-    dl2_bytes_free(&bytes);
-    return status;
+    return status < 0 ? status : dl2_file_write(path, bytes.data, bytes.size, error);
 }
 
 int dl2_json_save_new(const char *path, json_t *json, struct dl2_error *error)
@@ -75,31 +62,16 @@ json_t *dl2_json_real(double value)
 
 json_t *dl2_json_text(const char *text)
 {
-    char *hidden = strstr(text, "://") ? dl2_hide_passwords(text) : NULL;
+    DL2_AUTO_FREE char *hidden = strstr(text, "://") ? dl2_hide_passwords(text) : NULL;
     json_t *json = json_string(hidden ? hidden : text);
-    free(hidden);
-    if (json)
-        return json;
-    size_t size = strlen(text);
-    char *mended = dl2_calloc(size + 1, 3);
-    if (!mended)
-        return NULL;
+    DL2_AUTO_FREE char *mended = json ? NULL : dl2_calloc(strlen(text) + 1, 3);
     char *end = mended;
-    for (const char *p = text; *p;) {
-        size_t length = dl2_utf8_length(p);
-        if (length) {
-            memcpy(end, p, length);
-            end += length;
-            p += length;
-        } else {
-            memcpy(end, "\xef\xbf\xbd", 3);
-            end += 3;
-            p++;
-        }
+    for (const char *p = text; mended && *p;) {
+        const size_t length = dl2_utf8_length(p);
+        end = mempcpy(end, length ? p : "\xef\xbf\xbd", length ? length : 3);
+        p += length ? length : 1;
     }
-    json = json_string(mended);
-    free(mended);
-    return json;
+    return mended ? json_string(mended) : json;
 }
 
 bool dl2_json_add(json_t *object, json_t *more)

@@ -687,11 +687,8 @@ static int add_number(unsigned number, unsigned **list, size_t *count, struct dl
     for (size_t i = 0; i < *count; i++)
         if ((*list)[i] == number)
             return DL2_OK;
-    unsigned *grown = dl2_realloc(*list, *count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "options");
-    *list = grown;
-    grown[(*count)++] = number;
+    DL2_TRY(dl2_grow(list, *count, sizeof **list, error));
+    (*list)[(*count)++] = number;
     return DL2_OK;
 }
 
@@ -748,28 +745,22 @@ int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned *
 
 int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2_error *error)
 {
-    char **list = dl2_calloc(strlen(text) + 2, sizeof *list);
+    char **list = NULL;
     size_t n = 0;
-    for (const char *p = text; list;) {
-        size_t length = strcspn(p, ",");
-        if (length == 0) {
-            dl2_free_list(list);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' has an empty name", text);
-        }
-        char *name = strndup(p, length);
-        if (!name)
-            break;
-        list[n++] = name;
-        p += length;
-        if (!*p) {
-            *out = list;
-            *count = n;
-            return DL2_OK;
-        }
-        p++;
+    int status = DL2_OK;
+    for (const char *p = text; p && status == DL2_OK;) {
+        const size_t length = strcspn(p, ",");
+        status = length ? dl2_list_append(&list, &n, strndup(p, length), error)
+                        : dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' has an empty name", text);
+        p = p[length] ? p + length + 1 : NULL;
     }
-    dl2_free_list(list);
-    return dl2_error_memory(error, "options");
+    if (status < 0) {
+        dl2_free_list(list);
+        return status;
+    }
+    *out = list;
+    *count = n;
+    return DL2_OK;
 }
 
 int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error)

@@ -34,19 +34,12 @@ static size_t shown_length(const char *text)
 /* The characters that stand for a byte. */
 static void escape(unsigned char byte, char out[8])
 {
-    switch (byte) {
-    case '\n':
-        strcpy(out, "\\n");
-        break;
-    case '\r':
-        strcpy(out, "\\r");
-        break;
-    case '\t':
-        strcpy(out, "\\t");
-        break;
-    default:
+    static const char letters[] = "\n\r\t", names[] = "nrt";
+    const char *letter = memchr(letters, byte, sizeof names - 1);
+    if (letter)
+        snprintf(out, 8, "\\%c", names[letter - letters]);
+    else
         snprintf(out, 8, "\\x%02x", byte);
-    }
 }
 
 /* ---- Passwords in addresses: postgresql://USER:PASSWORD@HOST/...?password=... */
@@ -131,6 +124,25 @@ void dl2_list_name(char *list, size_t size, const char *name)
 {
     const size_t used = strlen(list);
     snprintf(list + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
+bool dl2_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length > tail && !strcmp(text + length - tail, end);
+}
+
+bool dl2_is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcasecmp(text, *words) != 0)
+        words++;
+    return *words;
+}
+
+int dl2_compare_spans(const char *a, size_t length, const char *b, size_t other)
+{
+    const int order = memcmp(a, b, length < other ? length : other);
+    return order ? order : (length > other) - (length < other);
 }
 
 int dl2_compare_texts(const void *a, const void *b)

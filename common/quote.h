@@ -6,6 +6,7 @@
 #ifndef DL2_COMMON_QUOTE_H
 #define DL2_COMMON_QUOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -32,6 +33,13 @@ size_t dl2_utf8_length(const char *text);
 /* Writes a field of a CSV file (RFC 4180), in quotes if it needs them. */
 void dl2_csv_field(FILE *out, const char *text);
 
+/* Is `end` the end of a longer text? */
+bool dl2_ends_with(const char *text, const char *end);
+/* Is it one of these, in any case? NULL ends them. */
+bool dl2_is_one_of(const char *text, const char *const *words);
+
+/* The order, by byte value, of texts of these lengths. */
+int dl2_compare_spans(const char *a, size_t length, const char *b, size_t other);
 /* qsort()'s order of strings, by byte value. */
 int dl2_compare_texts(const void *a, const void *b);
 

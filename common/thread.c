@@ -2,6 +2,7 @@
 #include "common/thread.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -121,13 +122,9 @@ int dl2_parallel_run(const struct dl2_parallel *given, struct dl2_error *error)
     struct dl2_parallel plan = *given;
     dl2_parallel_resolve(&plan);
     struct loop loop = {.plan = &plan, .error = DL2_ERROR_INIT};
-    struct worker *workers = dl2_calloc(plan.jobs, sizeof *workers);
-    loop.done = dl2_calloc(plan.window, sizeof *loop.done);
-    if (!workers || !loop.done) {
-        free(workers);
-        free(loop.done);
-        return dl2_error_memory(error, "%u workers", plan.jobs);
-    }
+    DL2_AUTO_FREE struct worker *workers = NULL;
+    DL2_TRY(DL2_NEW(&workers, plan.jobs, "workers", error));
+    DL2_TRY(DL2_NEW(&loop.done, plan.window, "workers", error));
     pthread_mutex_init(&loop.mutex, NULL);
     pthread_cond_init(&loop.slot_free, NULL);
     unsigned started = 0;
@@ -148,6 +145,5 @@ int dl2_parallel_run(const struct dl2_parallel *given, struct dl2_error *error)
     pthread_mutex_destroy(&loop.mutex);
     pthread_cond_destroy(&loop.slot_free);
     free(loop.done);
-    free(workers);
     return status;
 }

@@ -3,8 +3,8 @@
 
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static char *path_of(const char *stem, const struct dl2_work_part *part)
 int dl2_part_file_open(struct dl2_part_file *file, const char *stem,
                        const struct dl2_work_part *part, struct dl2_error *error)
 {
-    char *path = path_of(stem, part);
+    DL2_AUTO_FREE char *path = path_of(stem, part);
     if (!path)
         return dl2_error_memory(error, "a path");
     int status = DL2_OK;
@@ -105,7 +105,6 @@ int dl2_part_file_open(struct dl2_part_file *file, const char *stem,
                       error, "%s: can't be locked; parts need a file system with flock()", path);
     else if (ftruncate(file->fd, 0) != 0)
         status = dl2_error_system(error, "%s: can't be written", path);
-    free(path);
     if (status < 0)
         dl2_part_file_close(file);
     return status;
@@ -130,27 +129,25 @@ unsigned dl2_part_files_missing(const char *stem, unsigned count, const char *di
                                 unsigned *first)
 {
     unsigned missing = 0;
-    struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     for (unsigned i = count; i > 0; i--) {
-        char *path = path_of(stem, &(struct dl2_work_part){i, count});
+        DL2_AUTO_FREE char *path = path_of(stem, &(struct dl2_work_part){i, count});
         const bool ended = path && dl2_is_file(path) &&
                            dl2_file_read(path, 1024, &text, NULL) == DL2_OK &&
                            text.size == strlen(digest) && !memcmp(text.data, digest, text.size);
-        free(path);
         if (ended)
             continue;
         missing++;
         *first = i;
     }
-    dl2_bytes_free(&text);
     return missing;
 }
 
 void dl2_part_files_remove(const char *stem)
 {
     const char *const base = dl2_path_base(stem);
-    char *folder_path = base == stem ? strdup(".") : strndup(stem, (size_t)(base - stem));
-    DIR *folder = folder_path ? opendir(folder_path) : NULL;
+    DL2_AUTO_FREE char *folder_path = dl2_folder_of(stem);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = folder_path ? opendir(folder_path) : NULL;
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         unsigned number, count;
@@ -158,12 +155,8 @@ void dl2_part_files_remove(const char *stem)
         if (strncmp(entry->d_name, base, strlen(base)) != 0 ||
             sscanf(entry->d_name + strlen(base), "-%5u-of-%5u%c", &number, &count, &rest) != 2)
             continue;
-        char *path = dl2_path_join(folder_path, entry->d_name);
+        DL2_AUTO_FREE char *path = dl2_path_join(folder_path, entry->d_name);
         if (path)
             unlink(path);
-        free(path);
     }
-    if (folder)
-        closedir(folder);
-    free(folder_path);
 }

@@ -85,11 +85,10 @@ static void free_items(struct items *items)
 static int gather_items(const struct dl2_dataset *dataset, const uint8_t *parts, uint8_t part,
                         struct items *items, struct dl2_error *error)
 {
-    *items = (struct items){dl2_calloc(dataset->count, sizeof *items->keys),
-                            dl2_calloc(dataset->count, sizeof *items->labels), 0,
-                            dl2_calloc(dataset->count, sizeof *items->of)};
-    if (!items->keys || !items->labels || !items->of)
-        return dl2_error_memory(error, "a dataset");
+    *items = (struct items){0};
+    DL2_TRY(DL2_NEW(&items->keys, dataset->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&items->labels, dataset->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&items->of, dataset->count, "a dataset", error));
     for (size_t i = 0; i < dataset->count; i++) {
         if (parts[i] != part)
             continue;
@@ -109,9 +108,8 @@ static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_opt
 {
     DL2_CLEANUP(free_items) struct items items;
     DL2_TRY(gather_items(dataset, parts, part, &items, error));
-    DL2_AUTO_FREE uint8_t *part_of_item = dl2_calloc(items.count, 1);
-    if (!part_of_item)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE uint8_t *part_of_item = NULL;
+    DL2_TRY(DL2_NEW(&part_of_item, items.count, "a dataset", error));
     DL2_TRY(dl2_split_by_rule(options, items.keys, items.labels, items.count, part_of_item, error));
     for (size_t i = 0; i < dataset->count; i++)
         if (parts[i] == part)
@@ -194,9 +192,8 @@ static int leave_out(struct dl2_dataset *dataset, const struct dl2_subset *subse
 {
     DL2_CLEANUP(free_items) struct items items;
     DL2_TRY(gather_items(dataset, parts, DL2_PART_TRAIN, &items, error));
-    DL2_AUTO_FREE bool *taken = dl2_calloc(items.count, sizeof *taken);
-    if (!taken)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE bool *taken = NULL;
+    DL2_TRY(DL2_NEW(&taken, items.count, "a dataset", error));
     DL2_TRY(dl2_subset_by_rule(subset, items.keys, items.labels, items.count, taken, error));
     for (size_t i = 0; i < dataset->count; i++) {
         if (parts[i] != DL2_PART_TRAIN)
@@ -293,11 +290,10 @@ int dl2_choose_partitions(struct dl2_dataset *dataset, struct dl2_error *error)
 {
     if (dataset->tables < 2)
         return DL2_OK;
-    DL2_AUTO_FREE uint32_t *partition_of = dl2_calloc(dataset->tables, sizeof *partition_of);
-    dataset->starts = dl2_calloc((size_t)dataset->tables + 1, sizeof *dataset->starts);
-    dataset->by_partition = dl2_calloc(dataset->count, sizeof *dataset->by_partition);
-    if (!partition_of || !dataset->starts || !dataset->by_partition)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE uint32_t *partition_of = NULL;
+    DL2_TRY(DL2_NEW(&partition_of, dataset->tables, "a dataset", error));
+    DL2_TRY(DL2_NEW(&dataset->starts, (size_t)dataset->tables + 1, "a dataset", error));
+    DL2_TRY(DL2_NEW(&dataset->by_partition, dataset->count, "a dataset", error));
     number_partitions(dataset, partition_of);
     for (size_t i = 0; i < dataset->count; i++)
         dataset->by_partition[dataset->starts[partition_of[table_of(dataset, i)]]++] = (uint32_t)i;
@@ -360,13 +356,11 @@ static int select_items(struct dl2_dataset *dataset, const uint32_t *numbers, si
 {
     size_t images, at = 0;
     DL2_TRY(count_selected(dataset, numbers, count, &images, error));
-    uint32_t *chosen = dl2_calloc(images, sizeof *chosen);
-    struct dl2_clip *clips = dataset->clips ? dl2_calloc(count, sizeof *clips) : NULL;
-    if (!chosen || (dataset->clips && !clips)) {
-        free(chosen);
-        free(clips);
-        return dl2_error_memory(error, "%zu samples", count);
-    }
+    DL2_AUTO_FREE uint32_t *chosen = NULL;
+    struct dl2_clip *clips = NULL;
+    DL2_TRY(DL2_NEW(&chosen, images, "a choice of samples", error));
+    if (dataset->clips)
+        DL2_TRY(DL2_NEW(&clips, count, "a choice of samples", error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_clip item = item_at(dataset, numbers[i]);
         const size_t first = item.first;
@@ -380,6 +374,7 @@ static int select_items(struct dl2_dataset *dataset, const uint32_t *numbers, si
     free(dataset->chosen);
     free(dataset->clips);
     dataset->chosen = chosen;
+    chosen = NULL;
     dataset->clips = clips;
     dataset->clip_count = clips ? count : 0;
     dataset->count = images;
@@ -400,9 +395,8 @@ int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_e
 {
     const size_t count = item_count(dataset);
     struct dl2_random random;
-    DL2_AUTO_FREE uint32_t *order = dl2_calloc(count, sizeof *order);
-    if (!order)
-        return dl2_error_memory(error, "%zu samples", count);
+    DL2_AUTO_FREE uint32_t *order = NULL;
+    DL2_TRY(DL2_NEW(&order, count, "an order", error));
     dl2_random_init(&random, seed, DL2_RANDOM_PACK, 0, 0);
     dl2_random_permutation(&random, order, (uint32_t)count);
     return select_items(dataset, order, count, error);

@@ -7,6 +7,7 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
+#include "common/quote.h"
 #include "common/scope.h"
 
 #include <ctype.h>
@@ -46,9 +47,7 @@ static int compare_numbers(const struct frame *a, const struct frame *b)
 
 static int compare_clips(const struct frame *a, const struct frame *b)
 {
-    const size_t common = a->length < b->length ? a->length : b->length;
-    const int order = memcmp(a->key, b->key, common);
-    return order ? order : (a->length > b->length) - (a->length < b->length);
+    return dl2_compare_spans(a->key, a->length, b->key, b->length);
 }
 
 static int compare_frames(const void *left, const void *right)
@@ -123,13 +122,11 @@ static int compare_firsts(const void *left, const void *right, void *context)
 /* Sorts frames that are sorted by clip into the order in which the clips begin. */
 static int order_clips(struct found *found, size_t images, struct dl2_error *error)
 {
-    DL2_AUTO_FREE uint32_t *least = dl2_calloc(found->count, sizeof *least);
-    struct frame *frames = dl2_calloc(images, sizeof *frames);
+    DL2_AUTO_FREE uint32_t *least = NULL;
+    struct frame *frames;
     size_t at = 0;
-    if (!least || !frames) {
-        free(frames);
-        return dl2_error_memory(error, "clips");
-    }
+    DL2_TRY(DL2_NEW(&least, found->count, "clips", error));
+    DL2_TRY(DL2_NEW(&frames, images, "clips", error));
     for (size_t i = 0; i < found->count; i++) {
         const struct dl2_clip *clip = &found->clips[i];
         least[i] = UINT32_MAX;
@@ -153,9 +150,7 @@ static int order_clips(struct found *found, size_t images, struct dl2_error *err
 /* Makes a clip of each run of frames that have one. */
 static int gather_clips(struct found *found, size_t images, struct dl2_error *error)
 {
-    found->clips = dl2_calloc(images, sizeof *found->clips);
-    if (!found->clips)
-        return dl2_error_memory(error, "clips");
+    DL2_TRY(DL2_NEW(&found->clips, images, "clips", error));
     for (size_t i = 0; i < images; i++) {
         if (!i || compare_clips(&found->frames[i - 1], &found->frames[i]) != 0) {
             found->clips[found->count] =
@@ -223,9 +218,7 @@ static int check_clips(const struct dl2_dataset *dataset, const char *path,
 static int find_by_path(struct dl2_dataset *dataset, const char *path, bool forced,
                         struct found *found, struct dl2_error *error)
 {
-    found->frames = dl2_realloc(NULL, dataset->count, sizeof *found->frames);
-    if (!found->frames)
-        return dl2_error_memory(error, "clips");
+    DL2_TRY(DL2_NEW(&found->frames, dataset->count, "clips", error));
     bool sorted = true;
     for (size_t i = 0; i < dataset->count; i++) {
         const char *why = read_path(dataset, i, !forced, &found->frames[i]);
@@ -276,10 +269,8 @@ static int find_items(struct dl2_dataset *dataset, bool forced, struct found *fo
         any = dl2_reader_entry(dataset, i).is_further;
     if (!any)
         return DL2_OK;
-    found->frames = dl2_realloc(NULL, dataset->count, sizeof *found->frames);
-    found->clips = dl2_calloc(dataset->count, sizeof *found->clips);
-    if (!found->frames || !found->clips)
-        return dl2_error_memory(error, "clips");
+    DL2_TRY(DL2_NEW(&found->frames, dataset->count, "clips", error));
+    DL2_TRY(DL2_NEW(&found->clips, dataset->count, "clips", error));
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dl2_entry entry = dl2_reader_entry(dataset, i);
         const char *key = entry.sample.key;
@@ -340,13 +331,12 @@ static int print_key(char *to, const struct dl2_dataset *dataset, const struct f
 static int make_keys(struct dl2_dataset *dataset, const struct found *found, bool class_folders,
                      struct dl2_error *error)
 {
-    struct dl2_clip_keys *keys = dataset->clip_keys = dl2_calloc(1, sizeof *keys);
-    if (!keys)
-        return dl2_error_memory(error, "clips");
+    DL2_TRY(DL2_NEW(&dataset->clip_keys, 1, "clips", error));
+    struct dl2_clip_keys *keys = dataset->clip_keys;
     keys->count = found->count;
-    keys->clips = dl2_calloc(found->count, sizeof *keys->clips);
-    keys->frames = dl2_calloc(dataset->count, sizeof *keys->frames);
-    keys->sorted = dl2_calloc(found->count, sizeof *keys->sorted);
+    DL2_TRY(DL2_NEW(&keys->clips, found->count, "clips", error));
+    DL2_TRY(DL2_NEW(&keys->frames, dataset->count, "clips", error));
+    DL2_TRY(DL2_NEW(&keys->sorted, found->count, "clips", error));
     size_t size = 0, longest = 0;
     for (unsigned i = 0; class_folders && i < dataset->class_count; i++)
         if (strlen(dataset->classes[i]) + 1 > longest)
@@ -356,9 +346,7 @@ static int make_keys(struct dl2_dataset *dataset, const struct found *found, boo
         const size_t length = found->frames[clip->first].length + longest;
         size += length + 1 + (size_t)clip->count * (length + 12);
     }
-    if (!keys->clips || !keys->frames || !keys->sorted ||
-        dl2_bytes_resize(&keys->strings, size, error) < 0)
-        return dl2_error_memory(error, "clips");
+    DL2_TRY(dl2_bytes_resize(&keys->strings, size, error));
     char *at = (char *)keys->strings.data;
     for (size_t i = 0; i < found->count; i++) {
         const struct dl2_clip *clip = &found->clips[i];
@@ -461,9 +449,7 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
     for (size_t i = 0; i < dataset->count && ordered; i++)
         ordered = found.frames[i].number == i;
     if (!ordered) {
-        dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
-        if (!dataset->chosen)
-            return dl2_error_memory(error, "clips");
+        DL2_TRY(DL2_NEW(&dataset->chosen, dataset->count, "clips", error));
     }
     for (size_t i = 0; !ordered && i < dataset->count; i++)
         dataset->chosen[i] = found.frames[i].number;

@@ -8,6 +8,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "common/quote.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -212,11 +213,6 @@ static json_t *parse_value(const struct reader *reader, struct dl2_error *error)
 
 /* ---- elements ---- */
 
-static bool is_whole(const json_t *value)
-{
-    return json_is_integer(value);
-}
-
 /* A side of an image: 0 where the file does not have it. */
 static bool take_side(const json_t *image, const char *name, uint32_t *side)
 {
@@ -224,7 +220,8 @@ static bool take_side(const json_t *image, const char *name, uint32_t *side)
     *side = 0;
     if (!value || json_is_null(value))
         return true;
-    if (!is_whole(value) || json_integer_value(value) < 1 || json_integer_value(value) > MAX_SIDE)
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > MAX_SIDE)
         return false;
     *side = (uint32_t)json_integer_value(value);
     return true;
@@ -237,7 +234,7 @@ static int take_image(struct reader *reader, const json_t *element, size_t numbe
     const json_t *id = json_object_get(element, "id");
     const char *name = json_string_value(json_object_get(element, "file_name"));
     struct listed image = {.sample = NOWHERE, .name = coco->names.size};
-    if (!is_whole(id))
+    if (!json_is_integer(id))
         note_fault(reader, "image number %zu has no whole number as its id", number);
     else if (!name || !*name)
         note_fault(reader, "image %" JSON_INTEGER_FORMAT " has no file_name",
@@ -262,7 +259,7 @@ static int take_category(struct reader *reader, const json_t *element, size_t nu
 {
     const json_t *value = json_object_get(element, "id");
     const int64_t id = json_integer_value(value);
-    if (is_whole(value))
+    if (json_is_integer(value))
         return dl2_bytes_append(&reader->coco->categories, &id, sizeof id, error);
     note_fault(reader, "category number %zu has no whole number as its id", number);
     return DL2_OK;
@@ -348,7 +345,7 @@ static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **wh
     const json_t *size = json_object_get(shape, "size"), *counts = json_object_get(shape, "counts");
     const json_t *height = json_array_get(size, 0), *width = json_array_get(size, 1);
     const char *text = json_string_value(counts);
-    if (!is_whole(height) || !is_whole(width) || json_array_size(size) != 2 ||
+    if (!json_is_integer(height) || !json_is_integer(width) || json_array_size(size) != 2 ||
         json_integer_value(height) < 1 || json_integer_value(height) > MAX_SIDE ||
         json_integer_value(width) < 1 || json_integer_value(width) > MAX_SIDE ||
         (!text && !json_is_array(counts))) {
@@ -366,7 +363,7 @@ static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **wh
         const uint32_t *runs = (const uint32_t *)(void *)(coco->shapes.data + at) + 1;
         const json_t *number = text ? NULL : json_array_get(counts, count);
         run = json_integer_value(number);
-        const bool read = text ? next_run(&text, runs, count, &run) : is_whole(number);
+        const bool read = text ? next_run(&text, runs, count, &run) : json_is_integer(number);
         if (!read || run < 0 || run > left || run > UINT32_MAX) {
             *why = "has run lengths that are damaged, or do not fit their size";
             return DL2_OK;
@@ -401,17 +398,18 @@ static int take_annotation(struct reader *reader, const json_t *element, size_t 
     const json_t *category = json_object_get(element, "category_id");
     const json_t *crowd = json_object_get(element, "iscrowd");
     const json_t *area = json_object_get(element, "area");
-    struct found found = {.id = is_whole(id) ? json_integer_value(id) : -1,
+    struct found found = {.id = json_is_integer(id) ? json_integer_value(id) : -1,
                           .image_id = json_integer_value(image_id),
                           .number = number};
     struct dl2_annotation *to = &found.annotation;
     const char *why = take_box(json_object_get(element, "bbox"), to);
-    if (!is_whole(image_id))
+    if (!json_is_integer(image_id))
         why = "has no whole number as its image_id";
-    else if (!is_whole(category))
+    else if (!json_is_integer(category))
         why = "has no whole number as its category_id";
     else if (crowd && !json_is_boolean(crowd) &&
-             !(is_whole(crowd) && json_integer_value(crowd) >= 0 && json_integer_value(crowd) <= 1))
+             !(json_is_integer(crowd) && json_integer_value(crowd) >= 0 &&
+               json_integer_value(crowd) <= 1))
         why = "has an iscrowd that is neither 0 nor 1";
     else if (area && !(json_is_number(area) && json_number_value(area) >= 0 &&
                        json_number_value(area) <= MAX_COORDINATE * MAX_COORDINATE))
@@ -603,9 +601,7 @@ struct stem {
 static int compare_stems(const void *a, const void *b)
 {
     const struct stem *left = a, *right = b;
-    const size_t length = left->length < right->length ? left->length : right->length;
-    const int order = memcmp(left->text, right->text, length);
-    return order ? order : compare_numbers((int64_t)left->length, (int64_t)right->length);
+    return dl2_compare_spans(left->text, left->length, right->text, right->length);
 }
 
 /* The image that a sample is, by the longest end of its key that is a name; or NULL. */

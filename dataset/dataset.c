@@ -134,9 +134,8 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
     if (!(options->subset.fraction >= 0 && options->subset.fraction <= 1))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a subset of %g is not within 0 and 1",
                              options->subset.fraction);
-    struct dl2_dataset *dataset = dl2_calloc(1, sizeof *dataset);
-    if (!dataset)
-        return dl2_error_memory(error, "a dataset");
+    struct dl2_dataset *dataset;
+    DL2_TRY(DL2_NEW(&dataset, 1, "a dataset", error));
     int status = find_container(dataset, path, options, error);
     if (status == DL2_OK && options->label_field)
         status = dl2_packed_check_field(dataset->container, path, options->label_field, error);
@@ -158,9 +157,7 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     dl2_bytes_free(&dataset->remote_index);
     dl2_listing_free(&dataset->remote_listing);
     dl2_remote_close(dataset->remote);
-    for (size_t i = 0; i < dataset->message_count; i++)
-        free(dataset->messages[i]);
-    free(dataset->messages);
+    dl2_free_list(dataset->messages);
     free(dataset->remark);
     dl2_reader_free_names(dataset);
     dl2_choose_forget_partitions(dataset);
@@ -488,9 +485,8 @@ int dl2_dataset_fit(const struct dl2_dataset *dataset, const struct dl2_server_f
                     struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_server_fit own = *fit;
-    DL2_AUTO_FREE uint32_t *rows = dl2_calloc(fit->count, sizeof *rows);
-    if (!rows)
-        return dl2_error_memory(error, "%zu samples", fit->count);
+    DL2_AUTO_FREE uint32_t *rows = NULL;
+    DL2_TRY(DL2_NEW(&rows, fit->count, "rows", error));
     for (size_t i = 0; i < fit->count; i++)
         rows[i] = (uint32_t)dl2_reader_number(dataset, fit->numbers[i]);
     own.rows = rows;

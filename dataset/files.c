@@ -16,9 +16,8 @@
 int dl2_files_read_names(struct dl2_dataset *dataset, struct dl2_error *error)
 {
     struct dl2_files *files = dataset->state;
-    DL2_AUTO_FREE const char **names = dl2_calloc(files->count, sizeof *names);
-    if (!names)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE const char **names = NULL;
+    DL2_TRY(DL2_NEW(&names, files->count, "a dataset", error));
     for (size_t i = 0; i < files->count; i++)
         names[i] = files->entries[i].sample.name;
     DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree;
@@ -84,11 +83,8 @@ void dl2_files_free(struct dl2_files *files)
 
 bool dl2_files_is_video(const char *path)
 {
-    static const char *const extensions[] = {"mp4", "m4v", "mov", "webm", "mkv", "avi"};
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (!strcasecmp(dl2_path_extension(path), extensions[i]))
-            return true;
-    return false;
+    static const char *const extensions[] = {"mp4", "m4v", "mov", "webm", "mkv", "avi", NULL};
+    return dl2_is_one_of(dl2_path_extension(path), extensions);
 }
 
 int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,

@@ -157,11 +157,9 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
     size_t size = 0;
     for (size_t i = 0; i < list->count; i++)
         size += folder->name_offset + 2 * (strlen(list->paths[i]) + 1);
-    folder->strings = dl2_realloc(NULL, size, 1);
-    files->entries = dl2_realloc(NULL, list->count, sizeof *files->entries);
-    folder->companions = dl2_realloc(NULL, list->count, sizeof *folder->companions);
-    if (!folder->strings || !files->entries || !folder->companions)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&folder->strings, size, "a dataset", error));
+    DL2_TRY(DL2_NEW(&files->entries, list->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&folder->companions, list->count, "a dataset", error));
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
         const size_t length = strlen(list->paths[i]);
@@ -251,12 +249,9 @@ static void folder_find_owner(const struct folder *folder, const struct by_key *
 size_t dl2_dataset_mask_stem(const char *key)
 {
     static const char *const marks[] = {".mask", ".seg"};
-    const size_t length = strlen(key);
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        const size_t mark = strlen(marks[i]);
-        if (length > mark && !strcmp(key + length - mark, marks[i]))
-            return length - mark;
-    }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (dl2_ends_with(key, marks[i]))
+            return strlen(key) - strlen(marks[i]);
     return 0;
 }
 
@@ -495,18 +490,16 @@ static int folder_is_listed(const char *name, struct dl2_error *error)
     return 1;
 }
 
-/* Makes a list of files out of a store's listing, whose strings it borrows. */
+/* Makes a list of files, empty so far, out of a store's listing, whose strings it borrows. */
 static int folder_take_listing(struct dl2_dataset *dataset, struct dl2_files *files,
                                struct dl2_file_list *list, struct dl2_error *error)
 {
     const struct dl2_listing *from = &dataset->remote_listing;
     char *strings = (char *)from->strings.data;
-    *list = (struct dl2_file_list){.paths = dl2_calloc(from->count, sizeof *list->paths),
-                                   .bytes = dl2_calloc(from->count, sizeof *list->bytes),
-                                   .mtime_ns = dl2_calloc(from->count, sizeof *list->mtime_ns)};
-    files->remote = dl2_calloc(from->count, sizeof *files->remote);
-    if (!list->paths || !list->bytes || !list->mtime_ns || !files->remote)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&list->paths, from->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&list->bytes, from->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&list->mtime_ns, from->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&files->remote, from->count, "a dataset", error));
     for (size_t i = 0; i < from->count; i++) {
         const struct dl2_listed_object *object = &from->objects[i];
         char *name = strings + object->key;

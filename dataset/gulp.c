@@ -12,6 +12,7 @@
  */
 #include "common/file.h"
 #include "common/json.h"
+#include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/packed.h"
 
@@ -77,10 +78,8 @@ static int gulp_read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_
     int status = gulp_read_place(frame, data_bytes, &place, error);
     if (status == DL2_OK && !place.bytes)
         status = dl2_error_set(error, DL2_ERR_FORMAT, "nothing but fill");
-    if (status < 0) {
-        dl2_error_prefix(error, "a frame");
-        return status;
-    }
+    dl2_error_prefix(error, "a frame");
+    DL2_TRY(status);
     entry->offset = place.offset;
     entry->bytes = place.bytes;
     *end = place.end > *end ? place.end : *end;
@@ -98,9 +97,8 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
     if (!dl2_index_is_key(id))
         return dl2_error_set(error, DL2_ERR_FORMAT, "an id must not have empty, . or .. parts");
     char number[24];
-    DL2_AUTO_FREE char *key = dl2_calloc(room, 1);
-    if (!key)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE char *key = NULL;
+    DL2_TRY(DL2_NEW(&key, room, "a dataset", error));
     const char *label = gulp_label_of(item, number);
     for (size_t i = 0; i < count; i++) {
         struct dl2_index_entry entry = {.shard = scan->draft.shard_count - 1,
@@ -143,10 +141,8 @@ static int gulp_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
     json_object_foreach(meta, id, item)
     {
         const int status = gulp_read_item(scan, id, item, input, &end, error);
-        if (status < 0) {
-            dl2_error_prefix(error, "item \"%.200s\"", id);
-            return status;
-        }
+        dl2_error_prefix(error, "item \"%.200s\"", id);
+        DL2_TRY(status);
     }
     return end == input->bytes
                ? DL2_OK
@@ -430,11 +426,9 @@ static bool gulp_is_object(const struct dl2_sidecar *item)
 {
     if (strcmp(item->extension, "json") != 0)
         return false;
-    json_t *json =
+    json_auto_t *json =
         json_loadb((const char *)item->bytes.data, item->bytes.size, JSON_REJECT_DUPLICATES, NULL);
-    const bool is_object = json_is_object(json);
-    json_decref(json);
-    return is_object;
+    return json_is_object(json);
 }
 
 /* Prints the fields of an object that was let through, but for the sample's own. */
@@ -532,9 +526,7 @@ static void gulp_write_classes(const char *const *names, uint32_t count, FILE *o
 
 static bool gulp_is_name(const char *name, const char *start, const char *end)
 {
-    const size_t length = strlen(name), tail = strlen(end);
-    return !strncmp(name, start, strlen(start)) && length > tail &&
-           !strcmp(name + length - tail, end);
+    return !strncmp(name, start, strlen(start)) && dl2_ends_with(name, end);
 }
 
 static enum dl2_file_role gulp_role(const char *name)

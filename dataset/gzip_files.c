@@ -2,6 +2,7 @@
 #include "dataset/gzip_files.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -85,14 +86,14 @@ int dl2_gzip_measure(const char *path, uint64_t *bytes, struct dl2_error *error)
 {
     gzFile gzip = NULL;
     int64_t got = 0;
-    uint8_t *step = dl2_calloc(STEP_BYTES, 1);
-    int status = step ? open_gzip(path, &gzip, error) : dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE uint8_t *step = NULL;
+    DL2_TRY(DL2_NEW(&step, STEP_BYTES, "a dataset", error));
+    const int status = open_gzip(path, &gzip, error);
     *bytes = 0;
     while (status == DL2_OK && (got = take(gzip, step, STEP_BYTES, error)) > 0)
         *bytes += (uint64_t)got;
     if (gzip)
         gzclose(gzip);
-    free(step);
     return status < 0 ? status : (int)got;
 }
 

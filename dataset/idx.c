@@ -197,12 +197,11 @@ static bool idx_probe(const char *path)
 static int idx_load_file(const char *path, unsigned rank, struct dl2_idx *idx,
                          struct dl2_error *error)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    DL2_CLEANUP(dl2_close_file) const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return dl2_error_system(error, "%s: cannot be read", path);
     const int status = dl2_idx_read(fd, rank, idx, error);
     dl2_error_prefix(error, "%s", path);
-    close(fd);
     return status;
 }
 
@@ -309,9 +308,8 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
                     const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     (void)options; /* there are no files to be left out */
-    struct idx_dataset *idx = dl2_calloc(1, sizeof *idx);
-    if (!idx)
-        return dl2_error_memory(error, "a dataset");
+    struct idx_dataset *idx;
+    DL2_TRY(DL2_NEW(&idx, 1, "a dataset", error));
     dataset->state = idx;
     dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
@@ -319,10 +317,8 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     uint8_t ranks[256];
     DL2_TRY(idx_make_classes(dataset, idx, ranks, error));
     const size_t count = (size_t)idx->parts[0].images.dims[0] + idx->parts[1].images.dims[0];
-    idx->entries = dl2_calloc(count, sizeof *idx->entries);
-    idx->strings = dl2_calloc(count, KEY_BYTES);
-    if (!idx->entries || !idx->strings)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&idx->entries, count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&idx->strings, count * KEY_BYTES, "a dataset", error));
     char *at = idx->strings;
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path)

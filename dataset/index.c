@@ -160,13 +160,6 @@ struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t n
                                     (int64_t)le64toh((uint64_t)shard.mtime_ns)};
 }
 
-static uint32_t index_slices_at(const struct dl2_index *index, size_t at)
-{
-    uint32_t value;
-    memcpy(&value, index->slices + at * sizeof value, sizeof value);
-    return le32toh(value);
-}
-
 /* Checked here and not at opening, which looks at no more than it must. */
 bool dl2_index_slicing(const struct dl2_index *index, size_t number,
                        struct dl2_index_slicing *slicing)
@@ -177,25 +170,27 @@ bool dl2_index_slicing(const struct dl2_index *index, size_t number,
         size - (le64toh(record.slices) - 1) < SLICING_NUMBERS)
         return false;
     const size_t at = (size_t)le64toh(record.slices) - 1;
-    const uint32_t head = index_slices_at(index, at + SLICING_HEAD);
-    *slicing = (struct dl2_index_slicing){.width = index_slices_at(index, at + SLICING_WIDTH),
-                                          .height = index_slices_at(index, at + SLICING_HEIGHT),
-                                          .rows = index_slices_at(index, at + SLICING_ROWS),
-                                          .count = index_slices_at(index, at + SLICING_COUNT)};
+    const uint32_t head = dl2_index_u32(index->slices, at + SLICING_HEAD);
+    *slicing =
+        (struct dl2_index_slicing){.width = dl2_index_u32(index->slices, at + SLICING_WIDTH),
+                                   .height = dl2_index_u32(index->slices, at + SLICING_HEIGHT),
+                                   .rows = dl2_index_u32(index->slices, at + SLICING_ROWS),
+                                   .count = dl2_index_u32(index->slices, at + SLICING_COUNT)};
     const uint32_t count = slicing->count;
     if (!count || count > DL2_MAX_SLICES || size - at - SLICING_NUMBERS < 2 * (size_t)count + 1 ||
         !slicing->width || !slicing->rows || slicing->height > (uint64_t)slicing->rows * count ||
         slicing->height <= (uint64_t)slicing->rows * (count - 1) || head >= size ||
-        index_slices_at(index, head) > (size - head - 1) * sizeof(uint32_t))
+        dl2_index_u32(index->slices, head) > (size - head - 1) * sizeof(uint32_t))
         return false;
     const size_t offsets = at + SLICING_NUMBERS;
     for (uint32_t i = 0; i < count; i++)
-        if (index_slices_at(index, offsets + i) >= index_slices_at(index, offsets + i + 1))
+        if (dl2_index_u32(index->slices, offsets + i) >=
+            dl2_index_u32(index->slices, offsets + i + 1))
             return false;
-    if (index_slices_at(index, offsets + count) > le32toh(record.bytes))
+    if (dl2_index_u32(index->slices, offsets + count) > le32toh(record.bytes))
         return false;
     slicing->head = index->slices + (head + 1) * sizeof(uint32_t);
-    slicing->head_size = index_slices_at(index, head);
+    slicing->head_size = dl2_index_u32(index->slices, head);
     slicing->offsets = index->slices + offsets * sizeof(uint32_t);
     slicing->sums = slicing->offsets + ((size_t)count + 1) * sizeof(uint32_t);
     return true;
@@ -216,9 +211,7 @@ size_t dl2_index_find(const struct dl2_index *index, const char *key)
     size_t low = 0, high = index->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        uint32_t number;
-        memcpy(&number, index->by_key + middle * sizeof number, sizeof number);
-        number = le32toh(number);
+        const uint32_t number = dl2_index_u32(index->by_key, middle);
         const int order = strcmp(index->strings + le64toh(index_record_at(index, number).key), key);
         if (order == 0)
             return number;
@@ -301,9 +294,7 @@ static int index_check_records(const struct dl2_index *index, struct dl2_error *
     for (size_t i = 0; i < index->count; i++) {
         const struct record record = index_record_at(index, i);
         DL2_TRY(index_check_record(index, &record, i, error));
-        uint32_t number;
-        memcpy(&number, index->by_key + i * sizeof number, sizeof number);
-        if (le32toh(number) >= index->count)
+        if (dl2_index_u32(index->by_key, i) >= index->count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "the order of keys names no sample");
     }
     return DL2_OK;
@@ -321,9 +312,8 @@ static int index_check_sum(const void *data, size_t size, uint64_t wanted, struc
 /* Does a class that train lacks have a number before one of train's? */
 static int has_others_first(const struct dl2_index *index, bool *found, struct dl2_error *error)
 {
-    DL2_AUTO_FREE bool *in_train = dl2_calloc(index->class_count, sizeof *in_train);
-    if (!in_train)
-        return dl2_error_memory(error, "an index");
+    DL2_AUTO_FREE bool *in_train = NULL;
+    DL2_TRY(DL2_NEW(&in_train, index->class_count, "an index", error));
     for (size_t i = 0; i < index->count; i++) {
         const struct dl2_index_entry entry = dl2_index_entry(index, i);
         if (entry.label >= 0 && entry.part == DL2_PART_TRAIN)
@@ -398,28 +388,24 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
 int dl2_index_map(const char *path, struct dl2_index *index, struct dl2_error *error)
 {
     struct stat status;
-    void *map = MAP_FAILED;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), result = DL2_OK;
+    DL2_CLEANUP(dl2_close_file) const int fd = open(path, O_RDONLY | O_CLOEXEC);
     *index = (struct dl2_index){0};
     if (fd < 0 || fstat(fd, &status) != 0)
-        result = dl2_error_system(error, "%s: cannot be read", path);
-    else if (!S_ISREG(status.st_mode) || status.st_size == 0 ||
-             (uint64_t)status.st_size > MAX_INDEX_BYTES)
-        result = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not an index", path);
-    else if ((map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
-                         0)) == MAP_FAILED)
-        result = dl2_error_system(error, "%s: cannot be read", path);
-    if (fd >= 0)
-        close(fd);
-    DL2_TRY(result);
-    result = dl2_index_open(map, (size_t)status.st_size, index, error);
+        return dl2_error_system(error, "%s: cannot be read", path);
+    const size_t size = (size_t)status.st_size;
+    if (!S_ISREG(status.st_mode) || size == 0 || size > MAX_INDEX_BYTES)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not an index", path);
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (map == MAP_FAILED)
+        return dl2_error_system(error, "%s: cannot be read", path);
+    const int result = dl2_index_open(map, size, index, error);
     if (result < 0) {
         dl2_error_prefix(error, "%s (remove it to read the dataset without)", path);
-        munmap(map, (size_t)status.st_size);
+        munmap(map, size);
         return result;
     }
     index->map = map;
-    index->map_size = (size_t)status.st_size;
+    index->map_size = size;
     return DL2_OK;
 }
 
@@ -437,9 +423,8 @@ int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, u
 {
     DL2_TRY(dl2_grow(&draft->shards, draft->shard_count, sizeof *draft->shards, error));
     struct dl2_index_draft_shard *shard = &draft->shards[draft->shard_count];
-    *shard = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
-    if (!shard->name)
-        return dl2_error_memory(error, "a dataset");
+    *shard = (struct dl2_index_draft_shard){NULL, bytes, mtime_ns};
+    DL2_TRY(dl2_format(&shard->name, error, "%s", name));
     draft->shard_count++;
     return DL2_OK;
 }
@@ -479,9 +464,8 @@ static bool is_head_at(const struct dl2_index_draft *draft, uint32_t at,
                        const struct dl2_bytes *head)
 {
     const uint8_t *there = draft->slices.data + at * sizeof(uint32_t);
-    uint32_t size;
-    memcpy(&size, there, sizeof size);
-    return le32toh(size) == head->size && !memcmp(there + sizeof size, head->data, head->size);
+    return dl2_index_u32(there, 0) == head->size &&
+           !memcmp(there + sizeof(uint32_t), head->data, head->size);
 }
 
 /* Sets *at to where a head is, and adds it if it is new: 1, or 0 if there are too many heads. */
@@ -653,9 +637,8 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     if (draft->slices.size)
         memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
     draft_put_records(draft, block + layout->records);
-    DL2_AUTO_FREE uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
-    if (!by_key)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE uint32_t *by_key = NULL;
+    DL2_TRY(DL2_NEW(&by_key, draft->count, "a dataset", error));
     DL2_TRY(draft_sort_keys(draft, by_key, error));
     for (size_t i = 0; i < draft->count; i++)
         by_key[i] = htole32(by_key[i]);
@@ -695,8 +678,7 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
 int dl2_index_draft_set_label_field(struct dl2_index_draft *draft, const char *field,
                                     struct dl2_error *error)
 {
-    draft->label_field = field ? strdup(field) : NULL;
-    return field && !draft->label_field ? dl2_error_memory(error, "a dataset") : DL2_OK;
+    return field ? dl2_format(&draft->label_field, error, "%s", field) : DL2_OK;
 }
 
 int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,

@@ -18,8 +18,10 @@
 #include "common/slices.h"
 #include "dataset/split.h"
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DL2_INDEX_NAME "dl2-index.bin"
 
@@ -89,6 +91,13 @@ struct dl2_index_slicing {
 };
 bool dl2_index_slicing(const struct dl2_index *index, size_t number,
                        struct dl2_index_slicing *slicing);
+/* Number `at` of an array of numbers of 32 bits in a block. */
+static inline uint32_t dl2_index_u32(const uint8_t *numbers, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, numbers + at * sizeof value, sizeof value);
+    return le32toh(value);
+}
 const char *dl2_index_class(const struct dl2_index *index, uint32_t number);
 /* The name of part DL2_PARTS + number. */
 const char *dl2_index_part(const struct dl2_index *index, uint32_t number);

@@ -116,12 +116,12 @@ static void print_layout(const struct dl2_dataset *dataset,
 DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format, ...)
 {
     va_list args;
-    DL2_TRY(dl2_grow(&dataset->messages, dataset->message_count, sizeof *dataset->messages, NULL));
+    char *text;
     va_start(args, format);
-    const int length = vasprintf(&dataset->messages[dataset->message_count], format, args);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
     va_end(args);
-    dataset->message_count += length >= 0;
-    return length < 0 ? DL2_ERR_MEMORY : DL2_OK;
+    return dl2_list_append(&dataset->messages, &dataset->message_count, text, NULL);
 }
 
 /* "a subset: 300 of the 1,000 images for training, 30% of each class, drawn with seed 0" */

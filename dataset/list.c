@@ -126,14 +126,6 @@ static int list_split_words(const struct list_reading *reading, char *line,
     return DL2_OK;
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (!strcasecmp(text, *words))
-            return true;
-    return false;
-}
-
 /* Does the first line name columns? Else a line is a path and a class. */
 static void list_read_head(struct list_reading *reading, char *const *fields, int count)
 {
@@ -149,7 +141,7 @@ static void list_read_head(struct list_reading *reading, char *const *fields, in
     for (int i = 0; i < count; i++)
         for (int c = 0; c < COLUMNS; c++)
             if (columns[c] < 0 &&
-                is_one_of(fields[i], c == IMAGE && reading->names ? videos : names[c]))
+                dl2_is_one_of(fields[i], c == IMAGE && reading->names ? videos : names[c]))
                 columns[c] = i;
     reading->has_head = columns[IMAGE] >= 0 && columns[CLASS] >= 0;
     if (reading->has_head)
@@ -220,6 +212,24 @@ static int list_read_address(const struct list_reading *reading, const char *ima
                                       : dl2_error_copy(error, &own);
 }
 
+/* Takes a sample's path, name and key, each with a zero at its end. */
+static int list_put(struct list_reading *reading, char **path, uint64_t bytes, int64_t mtime_ns,
+                    struct dl2_error *error)
+{
+    const char *name = *path + strlen(*path) + 1;
+    const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
+                                                    .path = *path,
+                                                    .name = name,
+                                                    .extension = dl2_path_extension(*path),
+                                                    .bytes = bytes,
+                                                    .mtime_ns = mtime_ns},
+                                         .number = (uint32_t)reading->line};
+    DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
+    reading->videos += dl2_files_is_video(*path);
+    *path = NULL;
+    return DL2_OK;
+}
+
 static int list_add(struct list_reading *reading, const char *image, const char *class,
                     const char *split, struct dl2_error *error)
 {
@@ -247,23 +257,11 @@ static int list_add(struct list_reading *reading, const char *image, const char 
         dl2_error_system(error, "%s: line %zu: %s", list, reading->line, path);
         return DL2_ERR_FORMAT;
     }
-    const bool is_video = dl2_files_is_video(path);
-    if (!is_video && reading->options->keep && !reading->options->keep(path)) {
+    if (!dl2_files_is_video(path) && reading->options->keep && !reading->options->keep(path)) {
         reading->ignored++;
         return DL2_OK;
     }
-    reading->videos += is_video;
-    const char *name = path + strlen(path) + 1;
-    const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
-                                                    .path = path,
-                                                    .name = name,
-                                                    .extension = dl2_path_extension(path),
-                                                    .bytes = (uint64_t)info.st_size,
-                                                    .mtime_ns = dl2_mtime_ns(&info)},
-                                         .number = (uint32_t)reading->line};
-    DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
-    path = NULL; /* the entry's now */
-    return DL2_OK;
+    return list_put(reading, &path, (uint64_t)info.st_size, dl2_mtime_ns(&info), error);
 }
 
 /* ---- Videos by their names */
@@ -271,9 +269,7 @@ static int list_add(struct list_reading *reading, const char *image, const char 
 static int compare_names(const void *a, const void *b)
 {
     const struct video_name *one = a, *two = b;
-    const size_t common = one->length < two->length ? one->length : two->length;
-    const int order = memcmp(one->name, two->name, common);
-    return order ? order : (one->length > two->length) - (one->length < two->length);
+    return dl2_compare_spans(one->name, one->length, two->name, two->length);
 }
 
 static void free_names(struct video_names *names)
@@ -364,18 +360,8 @@ static int list_add_video(struct list_reading *reading, char *const values[COLUM
                        dl2_path_folder_length(reading->names->root), reading->names->root, file, 0,
                        top, slash, class, found->name, 0, top, slash, class, (int)found->length,
                        found->name));
-    const char *name = path + strlen(path) + 1;
-    const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
-                                                    .path = path,
-                                                    .name = name,
-                                                    .extension = dl2_path_extension(path),
-                                                    .bytes = files->bytes[found->number],
-                                                    .mtime_ns = files->mtime_ns[found->number]},
-                                         .number = (uint32_t)reading->line};
-    DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
-    reading->videos++;
-    path = NULL; /* the entry's now */
-    return DL2_OK;
+    return list_put(reading, &path, files->bytes[found->number], files->mtime_ns[found->number],
+                    error);
 }
 
 static int list_take_line(struct list_reading *reading, char *line, struct dl2_error *error)
@@ -471,9 +457,8 @@ static int list_read(struct list_reading *reading, const char *path, struct dl2_
 static int list_read_labels(struct list_reading *reading, const char *lists,
                             struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *copy = strdup(lists);
-    if (!copy)
-        return dl2_error_memory(error, "a list");
+    DL2_AUTO_FREE char *copy = NULL;
+    DL2_TRY(dl2_format(&copy, error, "%s", lists));
     for (char *rest = copy, *path; (path = strsep(&rest, ","));) {
         char *equals = strchr(path, '=');
         const bool has_split = equals && !memchr(path, '/', (size_t)(equals - path));
@@ -492,10 +477,9 @@ static int list_find_remote(struct dl2_dataset *dataset, const char *path, struc
     struct dl2_listing *listing = &dataset->remote_listing;
     struct dl2_error own = DL2_ERROR_INIT;
     size_t failed = 0;
-    DL2_AUTO_FREE int64_t *times_ns = dl2_calloc(files->count, sizeof *times_ns);
-    files->remote = dl2_calloc(files->count, sizeof *files->remote);
-    if (!times_ns || !files->remote)
-        return dl2_error_memory(error, "a list");
+    DL2_AUTO_FREE int64_t *times_ns = NULL;
+    DL2_TRY(DL2_NEW(&times_ns, files->count, "a list", error));
+    DL2_TRY(DL2_NEW(&files->remote, files->count, "a list", error));
     if (dl2_remote_lists(dataset->remote))
         DL2_TRY(dl2_remote_list(dataset->remote, listing, error));
     for (size_t i = 0; i < files->count; i++) {
@@ -585,7 +569,7 @@ static void list_close(struct dl2_dataset *dataset)
 bool dl2_files_is_list(const char *path)
 {
     static const char *const extensions[] = {"csv", "tsv", "txt", "lst", NULL};
-    return is_one_of(dl2_path_extension(path), extensions);
+    return dl2_is_one_of(dl2_path_extension(path), extensions);
 }
 
 static bool list_probe(const char *path)

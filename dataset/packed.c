@@ -175,10 +175,9 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
 static int copy_names(struct dl2_dataset *dataset, const struct dl2_index *index,
                       struct dl2_error *error)
 {
-    DL2_AUTO_FREE const char **classes = dl2_calloc(index->class_count, sizeof *classes);
-    DL2_AUTO_FREE const char **parts = dl2_calloc(index->part_count, sizeof *parts);
-    if (!classes || !parts)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE const char **classes = NULL, **parts = NULL;
+    DL2_TRY(DL2_NEW(&classes, index->class_count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&parts, index->part_count, "a dataset", error));
     for (uint32_t i = 0; i < index->class_count; i++)
         classes[i] = dl2_index_class(index, i);
     for (uint32_t i = 0; i < index->part_count; i++)
@@ -191,9 +190,7 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
                           struct dl2_error *error)
 {
     const struct dl2_index *index = &packed->index;
-    packed->shards = dl2_calloc(index->shard_count, sizeof *packed->shards);
-    if (!packed->shards)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&packed->shards, index->shard_count, "a dataset", error));
     for (uint32_t i = 0; i < index->shard_count; i++) {
         atomic_init(&packed->shards[i].fd, -1);
         pthread_mutex_init(&packed->shards[i].kept.mutex, NULL);
@@ -327,13 +324,6 @@ static struct dl2_entry packed_describe(const struct dl2_dataset *dataset, size_
 
 /* ---- Reading */
 
-static uint32_t number_in(const uint8_t *numbers, size_t at)
-{
-    uint32_t value;
-    memcpy(&value, numbers + at * sizeof value, sizeof value);
-    return le32toh(value);
-}
-
 /*
  * The entry of a sample, with the offset and size of its slices where these are given; false if
  * the sample has no such slices. `slicing` is filled in only with slices.
@@ -348,8 +338,8 @@ static bool find_bytes(const struct packed *packed, size_t number,
     if (!dl2_index_slicing(&packed->index, number, slicing) || !slices->count ||
         slices->first >= slicing->count || slices->count > slicing->count - slices->first)
         return false;
-    const uint32_t begin = number_in(slicing->offsets, slices->first);
-    entry->bytes = number_in(slicing->offsets, slices->first + slices->count) - begin;
+    const uint32_t begin = dl2_index_u32(slicing->offsets, slices->first);
+    entry->bytes = dl2_index_u32(slicing->offsets, slices->first + slices->count) - begin;
     entry->offset += begin;
     return true;
 }
@@ -463,8 +453,9 @@ static int packed_verify(const struct dl2_dataset *dataset, size_t number,
         good = good && (!(entry.flags & DL2_ENTRY_SUMMED) || XXH3_64bits(data, size) == entry.sum);
     for (uint32_t n = 0; slices && good && n < slices->count; n++) {
         const uint32_t i = slices->first + n;
-        const uint32_t bytes = number_in(slicing.offsets, i + 1) - number_in(slicing.offsets, i);
-        good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
+        const uint32_t bytes =
+            dl2_index_u32(slicing.offsets, i + 1) - dl2_index_u32(slicing.offsets, i);
+        good = (uint32_t)XXH3_64bits(data, bytes) == dl2_index_u32(slicing.sums, i);
         data += bytes;
     }
     return good ? DL2_OK
@@ -749,8 +740,7 @@ static int find_old_field(const char *root, char **field, struct dl2_error *erro
         return dl2_error_memory(error, "a dataset");
     if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0 || !index.label_field)
         return DL2_OK;
-    *field = strdup(index.label_field);
-    return *field ? DL2_OK : dl2_error_memory(error, "a dataset");
+    return dl2_format(field, error, "%s", index.label_field);
 }
 
 int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,

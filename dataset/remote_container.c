@@ -108,10 +108,9 @@ static int take_list(struct dl2_dataset *dataset, const char *address,
                      const struct dl2_remote_options *options, struct dl2_error *error)
 {
     const char *base = dl2_path_base(address);
-    DL2_AUTO_FREE char *folder = strndup(address, (size_t)(base - address));
-    DL2_AUTO_FREE char *name = strdup(base);
-    if (!folder || !name)
-        return dl2_error_memory(error, "a list");
+    DL2_AUTO_FREE char *folder = NULL, *name = NULL;
+    DL2_TRY(dl2_format(&folder, error, "%.*s", (int)(base - address), address));
+    DL2_TRY(dl2_format(&name, error, "%s", base));
     DL2_TRY(dl2_remote_open(folder, options, &dataset->remote, error));
     if (!dl2_remote_lists(dataset->remote) && !dl2_percent_decode(name))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,

@@ -214,9 +214,7 @@ static int scan_make_classes(struct dl2_scan *scan, const uint8_t *counted, int3
             int32_t number;
             DL2_TRY(number_label(scan, scan->lists[i].names[n], &number, error));
         }
-    *out = dl2_calloc(scan->label_count, sizeof **out);
-    if (!*out)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(out, scan->label_count, "a dataset", error));
     if (numeric)
         return use_numbers(scan, largest, *out, error);
     if (lists_agree(scan))

@@ -45,13 +45,8 @@ static unsigned containers_of_name(const char *name)
     return found;
 }
 
-static void survey_folder(int descriptor, bool top, struct survey *survey)
+static void survey_folder(DIR *folder, bool top, struct survey *survey)
 {
-    DIR *folder = fdopendir(descriptor);
-    if (!folder) {
-        close(descriptor);
-        return;
-    }
     unsigned shards = 0;
     const struct dirent *entry;
     for (unsigned i = 0; (entry = readdir(folder)); i++) {
@@ -70,8 +65,9 @@ static void survey_folder(int descriptor, bool top, struct survey *survey)
         /* One other folder without shards is enough to know. */
         const bool look =
             top && (!survey->is_other || (entry->d_type == DT_DIR && !survey->other_folders));
-        int inner = look ? openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-        if (inner >= 0)
+        DL2_CLEANUP(dl2_close_folder)
+        DIR *inner = look ? dl2_open_folder(dirfd(folder), name) : NULL;
+        if (inner)
             survey_folder(inner, false, survey);
         else if (entry->d_type == DT_DIR)
             survey->other_folders = true;
@@ -80,7 +76,6 @@ static void survey_folder(int descriptor, bool top, struct survey *survey)
         survey->other_folders = true;
     /* What is in other folders alone makes no packed dataset. */
     survey->shards |= !top && survey->is_other ? 0 : shards;
-    closedir(folder);
 }
 
 const struct dl2_container *dl2_shards_probe(const char *path)
@@ -88,9 +83,9 @@ const struct dl2_container *dl2_shards_probe(const char *path)
     struct survey survey = {.shards = 0};
     const unsigned by_name = containers_of_name(dl2_path_base(path));
     const bool is_file = by_name && dl2_is_file(path);
-    int descriptor = is_file ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0)
-        survey_folder(descriptor, true, &survey);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = is_file ? NULL : opendir(path);
+    if (folder)
+        survey_folder(folder, true, &survey);
     const bool marked = survey.index || survey.unfinished;
     const struct dl2_container *container, *found = NULL, *any = NULL;
     for (unsigned i = 0; (container = dl2_container_at(i)); i++) {
@@ -198,7 +193,7 @@ static int refuse_file(const struct dl2_shard_files *list, const char *folder, c
 static bool has_shards(const struct dl2_shard_files *list, const char *name)
 {
     DL2_AUTO_FREE char *path = dl2_path_join(list->root, name);
-    DIR *folder = path ? opendir(path) : NULL;
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = path ? opendir(path) : NULL;
     const struct dirent *entry;
     bool found = false, refused = false;
     for (unsigned i = 0; folder && !refused && (entry = readdir(folder)); i++) {
@@ -209,8 +204,6 @@ static bool has_shards(const struct dl2_shard_files *list, const char *name)
         if (!found && i >= LOOK_AT_ENTRIES)
             break;
     }
-    if (folder)
-        closedir(folder);
     return found && !refused;
 }
 
@@ -220,22 +213,20 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
     DL2_AUTO_FREE char *path = dl2_path_join(list->root, folder);
     if (!path)
         return dl2_error_memory(error, "a dataset");
-    int status = DL2_OK;
-    DIR *open_folder = opendir(path);
+    DL2_CLEANUP(dl2_close_folder) DIR *open_folder = opendir(path);
     if (!open_folder)
         return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
     const struct dirent *entry;
-    while (status == DL2_OK && (entry = readdir(open_folder))) {
+    while ((entry = readdir(open_folder))) {
         const char *name = entry->d_name;
         const enum dl2_file_role role =
             name[0] == '.' ? DL2_FILE_OTHER : list->container->shards->role(name);
         if (is_refused(list, role))
-            status = refuse_file(list, folder, name, role, error);
-        else if (role != DL2_FILE_OTHER)
-            status = add_shard_file(list, folder, name, role, error);
+            return refuse_file(list, folder, name, role, error);
+        if (role != DL2_FILE_OTHER)
+            DL2_TRY(add_shard_file(list, folder, name, role, error));
     }
-    closedir(open_folder);
-    return status;
+    return DL2_OK;
 }
 
 static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
@@ -249,21 +240,19 @@ static int add_shard_folder(struct dl2_shard_files *list, const char *name, stru
 /* Adds the folders in the root whose names are words for splits, or the others that hold shards. */
 static int list_split_folders(struct dl2_shard_files *list, bool others, struct dl2_error *error)
 {
-    DIR *folder = opendir(list->root);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(list->root);
     if (!folder)
         return dl2_error_system(error, "%s: cannot be listed", list->root);
-    int status = DL2_OK;
     const struct dirent *entry;
-    while (status == DL2_OK && (entry = readdir(folder))) {
+    while ((entry = readdir(folder))) {
         struct stat info;
         const bool other = !dl2_part_of_folder(entry->d_name, strlen(entry->d_name));
         if (other == others && entry->d_name[0] != '.' && strcmp(entry->d_name, "all") != 0 &&
             fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode) &&
             (!other || has_shards(list, entry->d_name)))
-            status = add_shard_folder(list, entry->d_name, error);
+            DL2_TRY(add_shard_folder(list, entry->d_name, error));
     }
-    closedir(folder);
-    return status;
+    return DL2_OK;
 }
 
 /* The folder itself, and those in it that are splits, sorted. */
@@ -381,45 +370,43 @@ static const struct dl2_class_list *find_classes(const struct dl2_scan *scan, co
 /* Makes a compressed file the input's source. Its size is that of what it decompresses to. */
 static int open_compressed(const char *path, struct dl2_shard_input *input, struct dl2_error *error)
 {
-    int status = dl2_gzip_measure(path, &input->bytes, error);
-    if (status == DL2_OK)
-        input->source.gzip = dl2_gzip_files_new(error);
-    input->source.path = path;
-    if (status == DL2_OK && !input->source.gzip)
-        status = DL2_ERR_MEMORY;
+    const int status = dl2_gzip_measure(path, &input->bytes, error);
     dl2_error_prefix(error, "%s", path);
-    return status;
+    DL2_TRY(status);
+    input->source.path = path;
+    input->source.gzip = dl2_gzip_files_new(error);
+    return input->source.gzip ? DL2_OK : DL2_ERR_MEMORY;
+}
+
+static void free_input(struct dl2_shard_input *input)
+{
+    dl2_close_file(&input->source.fd);
+    dl2_gzip_files_free(input->source.gzip);
+    dl2_bytes_free(&input->companion);
 }
 
 static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
                       const struct dl2_shard_file *file, struct dl2_error *error)
 {
+    DL2_CLEANUP(free_input)
     struct dl2_shard_input input = {
         .source.fd = -1, .key_start = file->key_start, .classes = find_classes(scan, file->folder)};
     int64_t mtime_ns;
     DL2_TRY(dl2_shard_stat(list, file, &input.bytes, &mtime_ns, error));
     DL2_AUTO_FREE char *path = dl2_path_join(list->root, file->name);
-    const bool compressed = file->role == DL2_FILE_COMPRESSED;
-    if (path && compressed)
-        DL2_TRY(open_compressed(path, &input, error));
     DL2_AUTO_FREE char *companion =
         file->companion ? dl2_path_join(list->root, file->companion) : NULL;
-    int status = dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error);
     if (!path || (file->companion && !companion))
-        status = dl2_error_memory(error, "a dataset");
-    else if (status == DL2_OK && !compressed &&
-             (input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        status = dl2_error_system(error, "%s: cannot be read", path);
-    if (status == DL2_OK && companion)
-        status = dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error);
-    if (status == DL2_OK) {
-        status = list->container->shards->scan(scan, &input, error);
-        dl2_error_prefix(error, "%s", companion ? companion : path);
-    }
-    if (input.source.fd >= 0)
-        close(input.source.fd);
-    dl2_gzip_files_free(input.source.gzip);
-    dl2_bytes_free(&input.companion);
+        return dl2_error_memory(error, "a dataset");
+    if (file->role == DL2_FILE_COMPRESSED)
+        DL2_TRY(open_compressed(path, &input, error));
+    else if ((input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return dl2_error_system(error, "%s: cannot be read", path);
+    DL2_TRY(dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error));
+    if (companion)
+        DL2_TRY(dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error));
+    const int status = list->container->shards->scan(scan, &input, error);
+    dl2_error_prefix(error, "%s", companion ? companion : path);
     return status;
 }
 

@@ -24,9 +24,8 @@ int dl2_sidecars_add(struct dl2_sidecars *sidecars, const char *extension, uint6
                              extension, size);
     DL2_TRY(dl2_grow(&sidecars->items, sidecars->count, sizeof *sidecars->items, error));
     struct dl2_sidecar *added = &sidecars->items[sidecars->count];
-    *added = (struct dl2_sidecar){.extension = strdup(extension)};
-    if (!added->extension)
-        return dl2_error_memory(error, "what lies beside an image");
+    *added = (struct dl2_sidecar){.extension = NULL};
+    DL2_TRY(dl2_format(&added->extension, error, "%s", extension));
     sidecars->count++;
     sidecars->bytes += size;
     *item = added;

@@ -113,7 +113,7 @@ static bool is_folder_in(DIR *folder, const struct dirent *entry)
 /* Sets there[part] for each split that a folder in `parent` is named after. */
 static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
 {
-    DIR *folder = opendir(parent);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(parent);
     const struct dirent *entry;
     memset(there, 0, DL2_PARTS * sizeof *there);
     while (folder && (entry = readdir(folder))) {
@@ -122,8 +122,6 @@ static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
         const enum dl2_part part = dl2_part_of_folder(entry->d_name, strlen(entry->d_name));
         there[part] = there[part] || is_folder_in(folder, entry);
     }
-    if (folder)
-        closedir(folder);
 }
 
 /* The split that the folder `path`, an absolute path, is by its name and what lies beside it. */
@@ -163,8 +161,7 @@ static char *absolute(const char *path)
     const char *base = given ? dl2_path_base(given) : "";
     if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
         return NULL;
-    DL2_AUTO_FREE char *folder =
-        base == given ? strdup(".") : strndup(given, (size_t)(base - given));
+    DL2_AUTO_FREE char *folder = dl2_folder_of(given);
     DL2_AUTO_FREE char *real = folder ? realpath(folder, NULL) : NULL;
     return real ? dl2_path_join(real, base) : NULL;
 }
@@ -181,16 +178,13 @@ enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
 
 static char *folder_of_train(const char *parent)
 {
-    DIR *folder = opendir(parent);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(parent);
     const struct dirent *entry;
-    char *path = NULL;
-    while (folder && !path && (entry = readdir(folder)))
+    while (folder && (entry = readdir(folder)))
         if (dl2_part_of_folder(entry->d_name, strlen(entry->d_name)) == DL2_PART_TRAIN &&
             is_folder_in(folder, entry))
-            path = dl2_path_join(parent, entry->d_name);
-    if (folder)
-        closedir(folder);
-    return path;
+            return dl2_path_join(parent, entry->d_name);
+    return NULL;
 }
 
 /* The first class that has another number among the sorted folders: that number, or -1 if it is not

@@ -100,7 +100,7 @@ struct dl2_tree {
 /*
  * `names` are paths from the root, in any order; those of one class in a row cost the least.
  * `apart` (NULL: none) marks names in folders that are no classes in any case, so that they have no
- * say in whether there are splits.
+ * say in whether there are splits. Call dl2_tree_free() also after an error.
  */
 int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error);

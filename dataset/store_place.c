@@ -40,9 +40,8 @@ static int open_place(struct dl2_store_place *place, const char *address, struct
 int dl2_store_place_open(const char *address, struct dl2_store_place **out, struct dl2_error *error)
 {
     *out = NULL;
-    struct dl2_store_place *place = dl2_calloc(1, sizeof *place);
-    if (!place)
-        return dl2_error_memory(error, "a dataset");
+    struct dl2_store_place *place;
+    DL2_TRY(DL2_NEW(&place, 1, "a dataset", error));
     const int status = open_place(place, address, error);
     if (status < 0)
         dl2_store_place_close(place);

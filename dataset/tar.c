@@ -4,6 +4,7 @@
  * first dot of its last part are one sample. tar_members.h reads and writes the members.
  */
 #include "common/file.h"
+#include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/packed.h"
 #include "dataset/tar_members.h"
@@ -57,15 +58,12 @@ static bool tar_is_hidden(const char *name)
 static bool tar_is_metadata(const char *extension)
 {
     static const char *const known[] = {
-        "cls",    "cls2",       "class", "count", "csv",  "html", "id",  "index", "info",
-        "inx",    "json",       "jsn",   "jsonl", "md",   "mp",   "msg", "npy",   "npz",
-        "pickle", "pkl",        "pt",    "pth",   "pyd",  "pyx",  "ten", "tb",    "tsv",
-        "text",   "transcript", "txt",   "xml",   "yaml", "yml",  "cbor"};
+        "cls",    "cls2",       "class", "count", "csv",  "html", "id",   "index", "info",
+        "inx",    "json",       "jsn",   "jsonl", "md",   "mp",   "msg",  "npy",   "npz",
+        "pickle", "pkl",        "pt",    "pth",   "pyd",  "pyx",  "ten",  "tb",    "tsv",
+        "text",   "transcript", "txt",   "xml",   "yaml", "yml",  "cbor", NULL};
     const char *dot = strrchr(extension, '.');
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcasecmp(dot ? dot + 1 : extension, known[i]))
-            return true;
-    return false;
+    return dl2_is_one_of(dot ? dot + 1 : extension, known);
 }
 
 /* The sample that is being put together. */
@@ -470,8 +468,7 @@ static int tar_note_found(struct tar_search *search, const struct dl2_tar_member
         if (i == DL2_BESIDE_MAX_ITEMS + 1) /* so many are refused, whatever they are */
             return DL2_OK;
         DL2_TRY(dl2_grow(&search->all, i, sizeof *search->all, error));
-        if (!(search->all[i].extension = strdup(extension)))
-            return dl2_error_memory(error, "a tar file");
+        DL2_TRY(dl2_format(&search->all[i].extension, error, "%s", extension));
         search->all_count++;
     }
     search->all[i].offset = member->offset;
@@ -660,21 +657,15 @@ static void tar_write_classes(const char *const *names, uint32_t count, FILE *ou
 
 /* ---- The row */
 
-static bool tar_ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-    return length > tail && !strcmp(text + length - tail, end);
-}
-
 static enum dl2_file_role tar_role(const char *name)
 {
     static const char *const others[] = {".tar.zst", ".tar.xz", ".tar.bz2", ".tar.lz4"};
-    if (tar_ends_with(name, ".tar"))
+    if (dl2_ends_with(name, ".tar"))
         return DL2_FILE_SHARD;
-    if (tar_ends_with(name, ".tar.gz") || tar_ends_with(name, ".tgz"))
+    if (dl2_ends_with(name, ".tar.gz") || dl2_ends_with(name, ".tgz"))
         return DL2_FILE_COMPRESSED;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tar_ends_with(name, others[i]))
+        if (dl2_ends_with(name, others[i]))
             return DL2_FILE_REFUSED;
     return DL2_FILE_OTHER;
 }

@@ -3,6 +3,8 @@
 #include "dataset/split.h"
 
 #include "common/memory.h"
+#include "common/quote.h"
+#include "common/scope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,7 @@ struct span {
 static int compare_spans(const void *left, const void *right)
 {
     const struct span *a = left, *b = right;
-    size_t common = a->length < b->length ? a->length : b->length;
-    int order = memcmp(a->text, b->text, common);
-    return order ? order : (a->length > b->length) - (a->length < b->length);
+    return dl2_compare_spans(a->text, a->length, b->text, b->length);
 }
 
 /* The first part of `name` if it is a folder. */
@@ -184,23 +184,16 @@ int dl2_tree_name_parts(const char *const *names, const int32_t *labels, size_t 
 int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error)
 {
-    *tree = (struct dl2_tree){.parts = dl2_calloc(count, sizeof *tree->parts),
-                              .labels = dl2_calloc(count, sizeof *tree->labels)};
-    struct span *runs = dl2_realloc(NULL, count, sizeof *runs);
-    int status = DL2_OK;
-    if (!tree->parts || !tree->labels || !runs) {
-        status = dl2_error_memory(error, "classes");
-    } else {
-        tree->has_parts = tree_find_parts(names, count, apart, tree->parts);
-        status = label_names(names, count, tree, runs, error);
-        if (status == DL2_OK && tree->has_parts)
-            status = dl2_tree_name_parts(names, tree->labels, count, tree->class_count, tree->parts,
-                                         &tree->names, error);
-    }
-    free(runs);
-    if (status < 0)
-        dl2_tree_free(tree);
-    return status;
+    DL2_AUTO_FREE struct span *runs = NULL;
+    *tree = (struct dl2_tree){0};
+    DL2_TRY(DL2_NEW(&tree->parts, count, "classes", error));
+    DL2_TRY(DL2_NEW(&tree->labels, count, "classes", error));
+    DL2_TRY(DL2_NEW(&runs, count, "classes", error));
+    tree->has_parts = tree_find_parts(names, count, apart, tree->parts);
+    DL2_TRY(label_names(names, count, tree, runs, error));
+    return tree->has_parts ? dl2_tree_name_parts(names, tree->labels, count, tree->class_count,
+                                                 tree->parts, &tree->names, error)
+                           : DL2_OK;
 }
 
 void dl2_tree_free(struct dl2_tree *tree)

@@ -2,6 +2,7 @@
 #include "dataset/volume.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/volume_slices.h"
 
 #include "config.h"
@@ -313,22 +314,16 @@ static int read_exactly(struct dl2_volume *volume, uint64_t offset, void *out, s
 {
     if (volume->gzip)
         return read_compressed(volume, offset, out, size, error);
-    for (size_t done = 0; done < size;) {
-        const ssize_t got =
-            pread(volume->file, (uint8_t *)out + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return dl2_error_set(error, DL2_ERR_SYSTEM, "%s", strerror(errno));
-        if (got == 0)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "it was truncated while it was read, at byte %" PRIu64,
-                                 offset + done);
-        done += (size_t)got;
-        volume->bytes += (size_t)got;
-        volume->reads++;
-    }
-    return DL2_OK;
+    const int64_t got = dl2_read_at(volume->file, offset, out, size);
+    if (got < 0)
+        return dl2_error_set(error, DL2_ERR_SYSTEM, "%s", strerror(errno));
+    volume->bytes += (uint64_t)got;
+    volume->reads++;
+    return (size_t)got == size ? DL2_OK
+                               : dl2_error_set(error, DL2_ERR_FORMAT,
+                                               "it was truncated while it was read, at byte "
+                                               "%" PRIu64,
+                                               offset + (uint64_t)got);
 }
 
 static void swap_bytes(uint8_t *data, size_t count, size_t size)
@@ -593,41 +588,40 @@ static int scan_slices(struct dl2_volume *volume, see_function *see, void *conte
 {
     const struct dl2_volume_info *info = &volume->info;
     const size_t count = info->size[1] * info->size[2];
-    struct dl2_bytes labels = DL2_BYTES_INIT;
-    int status = dl2_bytes_resize(&labels, count, error);
-    for (size_t z = 0; status == DL2_OK && z < info->size[0]; z++) {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes labels = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_resize(&labels, count, error));
+    for (size_t z = 0; z < info->size[0]; z++) {
         const struct dl2_volume_part part = whole_slice(info, z);
-        status = read_slice(volume, &part, 0, 0, NULL, labels.data, error);
-        if (status == DL2_OK)
-            see(context, (uint64_t)z * count, labels.data, count);
+        DL2_TRY(read_slice(volume, &part, 0, 0, NULL, labels.data, error));
+        see(context, (uint64_t)z * count, labels.data, count);
     }
-    dl2_bytes_free(&labels);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", volume->path);
-    return status;
+    return DL2_OK;
+}
+
+static int scan_voxels(struct dl2_volume *volume, see_function *see, void *context,
+                       struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = &volume->info;
+    const size_t size = dl2_voxel_size(info->type);
+    const uint64_t all = (uint64_t)info->size[0] * info->size[1] * info->size[2];
+    DL2_TRY(dl2_bytes_resize(&volume->rows, SCAN_VOXELS * (size + 1), error));
+    uint8_t *labels = volume->rows.data + SCAN_VOXELS * size;
+    for (uint64_t done = 0; done < all; done += SCAN_VOXELS) {
+        const size_t now = (size_t)(all - done < SCAN_VOXELS ? all - done : SCAN_VOXELS);
+        DL2_TRY(
+            read_exactly(volume, info->offset + done * size, volume->rows.data, now * size, error));
+        DL2_TRY(convert_labels(volume, volume->rows.data, now, labels, error));
+        see(context, done, labels, now);
+    }
+    return DL2_OK;
 }
 
 int dl2_volume_scan_labels(struct dl2_volume *volume, see_function *see, void *context,
                            struct dl2_error *error)
 {
-    const struct dl2_volume_info *info = &volume->info;
-    const size_t size = dl2_voxel_size(info->type);
-    const uint64_t all = (uint64_t)info->size[0] * info->size[1] * info->size[2];
-    int status = check_labels(volume, error);
-    DL2_TRY(status);
-    if (volume->slices.count)
-        return scan_slices(volume, see, context, error);
-    DL2_TRY(dl2_bytes_resize(&volume->rows, SCAN_VOXELS * (size + 1), error));
-    uint8_t *labels = volume->rows.data + SCAN_VOXELS * size;
-    for (uint64_t done = 0; status == DL2_OK && done < all; done += SCAN_VOXELS) {
-        const size_t now = (size_t)(all - done < SCAN_VOXELS ? all - done : SCAN_VOXELS);
-        status =
-            read_exactly(volume, info->offset + done * size, volume->rows.data, now * size, error);
-        if (status == DL2_OK)
-            status = convert_labels(volume, volume->rows.data, now, labels, error);
-        if (status == DL2_OK)
-            see(context, done, labels, now);
-    }
+    DL2_TRY(check_labels(volume, error));
+    const int status =
+        (volume->slices.count ? scan_slices : scan_voxels)(volume, see, context, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", volume->path);
     return status;

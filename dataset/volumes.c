@@ -3,6 +3,7 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/volume.h"
 
 #include <stdio.h>
@@ -12,20 +13,16 @@ int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, con
                             struct dl2_volume **out, struct dl2_error *error)
 {
     struct dl2_sample sample;
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     *out = NULL;
     if (!dataset->volumes)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset holds no volumes");
     dl2_dataset_sample(dataset, index, &sample);
     if (!extension)
         return dl2_volume_open(sample.path, dataset->decode_slice, out, error);
-    if (asprintf(&path, "%.*s.%s", (int)dl2_volume_stem_length(sample.path), sample.path,
-                 extension) < 0)
-        return dl2_error_memory(error, "a path");
-    const int status =
-        dl2_is_file(path) ? dl2_volume_open(path, dataset->decode_slice, out, error) : DL2_OK;
-    free(path);
-    return status;
+    DL2_TRY(dl2_format(&path, error, "%.*s.%s", (int)dl2_volume_stem_length(sample.path),
+                       sample.path, extension));
+    return dl2_is_file(path) ? dl2_volume_open(path, dataset->decode_slice, out, error) : DL2_OK;
 }
 
 unsigned dl2_dataset_volume_channels(const struct dl2_dataset *dataset)

@@ -82,35 +82,32 @@ static int clear_folder(const char *path, const struct dl2_part_list *splits, bo
                         struct dl2_error *error)
 {
     const bool top = splits;
-    DIR *folder = opendir(path);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(path);
     if (!folder)
         return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
-    int status = DL2_OK;
     const struct dirent *entry;
-    while (status == DL2_OK && (entry = readdir(folder))) {
+    while ((entry = readdir(folder))) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
-        char *inner = dl2_path_join(path, name);
-        if (!inner) {
-            status = dl2_error_memory(error, "a dataset");
-        } else if (top && dl2_part_find(splits, name, strlen(name)) && dl2_is_folder(inner)) {
-            status = clear_folder(inner, NULL, own, remove, error);
-            if (remove && status == DL2_OK)
+        DL2_AUTO_FREE char *inner = dl2_path_join(path, name);
+        if (!inner)
+            return dl2_error_memory(error, "a dataset");
+        if (top && dl2_part_find(splits, name, strlen(name)) && dl2_is_folder(inner)) {
+            DL2_TRY(clear_folder(inner, NULL, own, remove, error));
+            if (remove)
                 rmdir(inner); /* unless something hidden is there */
         } else if (own && (is_written_here(name) || is_temporary(name))) {
             if (remove && unlink(inner) != 0 && errno != ENOENT)
-                status = dl2_error_system(error, "%s: cannot be removed", inner);
+                return dl2_error_system(error, "%s: cannot be removed", inner);
         } else if (!may_stay(name, top)) {
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s is in the way: a packed dataset needs a folder of its own, "
-                                   "or one that dl2-transcode has packed",
-                                   inner);
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s is in the way: a packed dataset needs a folder of its own, "
+                                 "or one that dl2-transcode has packed",
+                                 inner);
         }
-        free(inner);
     }
-    closedir(folder);
-    return status;
+    return DL2_OK;
 }
 
 /*
@@ -304,9 +301,7 @@ static int open_store(struct dl2_write_place *place, struct dl2_error *error)
     DL2_TRY(dl2_store_place_open(place->root, &place->store, error));
     DL2_TRY(name_run(place, error));
     free(place->root);
-    place->root = strdup(dl2_store_place_folder(place->store));
-    if (!place->root)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_format(&place->root, error, "%s", dl2_store_place_folder(place->store)));
     DL2_TRY(dl2_store_place_fetch(place->store, DL2_UNFINISHED_NAME, error));
     return dl2_store_place_fetch(place->store, DL2_INDEX_NAME, error);
 }
@@ -314,9 +309,8 @@ static int open_store(struct dl2_write_place *place, struct dl2_error *error)
 int dl2_write_place_open(const char *path, struct dl2_write_place *place, struct dl2_error *error)
 {
     bool own;
-    *place = (struct dl2_write_place){.root = strdup(path)};
-    if (!place->root)
-        return dl2_error_memory(error, "a dataset");
+    *place = (struct dl2_write_place){0};
+    DL2_TRY(dl2_format(&place->root, error, "%s", path));
     if (dl2_dataset_is_remote(path))
         DL2_TRY(open_store(place, error));
     DL2_TRY(find_own_container(place, &own, error));

@@ -81,9 +81,8 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     if (!container || (!container->shards && !container->sink))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: '%s' is no packed container", path,
                              name);
-    struct dl2_writer *writer = dl2_calloc(1, sizeof *writer);
-    if (!writer)
-        return dl2_error_memory(error, "a dataset");
+    struct dl2_writer *writer;
+    DL2_TRY(DL2_NEW(&writer, 1, "a dataset", error));
     writer->format = container->shards;
     writer->sink = container->sink;
     writer->options = *options;
@@ -307,9 +306,8 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
 {
     DL2_TRY(dl2_grow(&writer->groups, writer->group_count, sizeof *writer->groups, error));
     struct group *group = &writer->groups[writer->group_count];
-    *group = (struct group){.folder = strndup(key, length), .part = part};
-    if (!group->folder)
-        return dl2_error_memory(error, "a dataset");
+    *group = (struct group){.part = part};
+    DL2_TRY(dl2_format(&group->folder, error, "%.*s", (int)length, key));
     writer->group_count++;
     if (writer->source)
         DL2_TRY(count_images(writer, group, error));
@@ -431,10 +429,9 @@ static void become_frame(struct dl2_new_sample *sample, const struct clip *clip,
 static int put_item(struct dl2_writer *writer, struct group *group, const struct clip *clip,
                     const struct dl2_new_sample *sample, struct dl2_error *error)
 {
-    DL2_AUTO_FREE uint64_t *offsets = dl2_calloc(sample->frame_count, sizeof *offsets);
+    DL2_AUTO_FREE uint64_t *offsets = NULL;
     uint64_t bytes = sample->sidecars.bytes;
-    if (!offsets)
-        return dl2_error_memory(error, "a clip");
+    DL2_TRY(DL2_NEW(&offsets, sample->frame_count, "a clip", error));
     for (size_t i = 0; i < sample->frame_count; i++)
         bytes += sample->frames[i].size;
     DL2_TRY(make_room(writer, group, bytes, error));
@@ -471,9 +468,7 @@ static int let_through(struct dl2_writer *writer, struct dl2_new_sample *sample,
     if (!sidecars || !sidecars->count)
         return DL2_OK;
     struct dl2_sidecars *held = &sample->sidecars;
-    held->items = dl2_calloc(sidecars->count, sizeof *held->items);
-    if (!held->items)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&held->items, sidecars->count, "a dataset", error));
     for (size_t i = 0; i < sidecars->count; i++) {
         const struct dl2_sidecar *item = &sidecars->items[i];
         if (writer->sink ? !writer->sink->holds_sidecar(item)

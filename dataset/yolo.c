@@ -51,9 +51,8 @@ int dl2_yolo_read(const uint8_t *text, size_t size, struct dl2_bytes *rows, stru
     rows->size = 0;
     if (memchr(text ? text : (const uint8_t *)"", 0, size))
         return dl2_error_set(error, DL2_ERR_FORMAT, "it holds a zero byte, and is no text");
-    DL2_AUTO_FREE char *copy = dl2_calloc(size + 1, 1);
-    if (!copy)
-        return dl2_error_memory(error, "labels");
+    DL2_AUTO_FREE char *copy = NULL;
+    DL2_TRY(DL2_NEW(&copy, size + 1, "labels", error));
     memcpy(copy, text ? text : (const uint8_t *)"", size);
     size_t number = 0;
     for (char *line = copy, *next = copy; next; line = next) {

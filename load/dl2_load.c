@@ -62,9 +62,7 @@ static int parse_scaling(const char *text, void *value, struct dl2_error *error)
         return dl2_parse_uint_list(text, 1, 1024, &options->scaling, &options->scaling_count,
                                    error);
     const unsigned cores = dl2_cpu_count();
-    options->scaling = dl2_calloc(34, sizeof *options->scaling);
-    if (!options->scaling)
-        return dl2_error_memory(error, "options");
+    DL2_TRY(DL2_NEW(&options->scaling, 34, "options", error));
     unsigned workers = 1;
     for (; workers < cores; workers *= 2)
         options->scaling[options->scaling_count++] = workers;

@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "loader/decoded.h"
 #include "loader/fetch.h"
@@ -220,28 +221,24 @@ static int estimate_decoded(const struct dl2_loader_config *config,
 
 static int read_quality_file(json_t *list, const char *path, struct dl2_error *error)
 {
-    json_t *file;
+    json_auto_t *file = NULL;
     DL2_TRY(dl2_json_load(path, "dl2-quality/1", &file, error));
     json_array_extend(list, json_object_get(file, "variants"));
-    json_decref(file);
     return DL2_OK;
 }
 
 static int read_quality_folder(json_t *list, const char *folder, struct dl2_error *error)
 {
-    struct dl2_file_list files;
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files;
     DL2_TRY(dl2_list_files(folder, &files, error));
-    int status = DL2_OK;
-    for (size_t i = 0; i < files.count && status == DL2_OK; i++) {
+    for (size_t i = 0; i < files.count; i++) {
         if (strcmp(dl2_path_extension(files.paths[i]), "json"))
             continue;
-        char *path = dl2_path_join(folder, files.paths[i]);
-        status =
-            path ? read_quality_file(list, path, error) : dl2_error_memory(error, "the analysis");
-        free(path);
+        DL2_AUTO_FREE char *path = dl2_path_join(folder, files.paths[i]);
+        DL2_TRY(path ? read_quality_file(list, path, error)
+                     : dl2_error_memory(error, "the analysis"));
     }
-    dl2_file_list_free(&files);
-    return status;
+    return DL2_OK;
 }
 
 static int read_quality(struct dl2_load_analysis *analysis, struct dl2_error *error)

@@ -10,10 +10,8 @@
 
 int dl2_bad_samples_init(struct dl2_bad_samples *list, uint32_t samples, struct dl2_error *error)
 {
-    *list = (struct dl2_bad_samples){.known = dl2_calloc(samples, sizeof *list->known)};
-    if (!list->known)
-        return dl2_error_memory(error, "%u samples", samples);
-    return DL2_OK;
+    *list = (struct dl2_bad_samples){0};
+    return DL2_NEW(&list->known, samples, "a list of bad samples", error);
 }
 
 void dl2_bad_samples_free(struct dl2_bad_samples *list)
@@ -31,18 +29,10 @@ int dl2_bad_samples_add(struct dl2_bad_samples *list, uint32_t index, const char
 {
     if (dl2_bad_samples_has(list, index))
         return 0;
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : 16;
-        struct dl2_bad_sample *grown = dl2_realloc(list->samples, capacity, sizeof *grown);
-        if (grown) {
-            list->samples = grown;
-            list->capacity = capacity;
-        }
-    }
-    char *copy = list->count < list->capacity ? strdup(text) : NULL;
-    if (!copy)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to name a bad sample");
-    list->samples[list->count++] = (struct dl2_bad_sample){index, copy};
+    DL2_TRY(dl2_grow(&list->samples, list->count, sizeof *list->samples, error));
+    list->samples[list->count].index = index;
+    DL2_TRY(dl2_format(&list->samples[list->count].text, error, "%s", text));
+    list->count++;
     atomic_store_explicit(&list->known[index], 1, memory_order_relaxed);
     return 1;
 }

@@ -21,7 +21,7 @@ struct dl2_bad_sample {
 struct dl2_bad_samples {
     atomic_uchar *known; /* per sample of the dataset */
     struct dl2_bad_sample *samples;
-    size_t count, capacity;
+    size_t count;
     const char **texts; /* the array that dl2_bad_samples_texts() returned last */
 };
 

@@ -52,9 +52,7 @@ int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_c
 {
     if (!config->boxes)
         return DL2_OK;
-    source->text = strdup(config->boxes);
-    if (!source->text)
-        return dl2_error_memory(error, "boxes");
+    DL2_TRY(dl2_format(&source->text, error, "%s", config->boxes));
     if (dl2_boxes_in_file(source->text)) {
         DL2_TRY(dl2_coco_open(source->text, dataset, config->instance_masks, &source->coco, error));
         source->warning = describe_misfits(source->text, source->coco);

@@ -10,6 +10,8 @@
  */
 #include "loader/cache.h"
 
+#include "common/scope.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -41,22 +43,20 @@ int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struc
                              "a cache of %" PRIu64 " bytes can't even hold the table of its %zu "
                              "samples",
                              limit, count);
-    struct dl2_cache *cache = dl2_calloc(1, sizeof *cache);
-    if (!cache)
-        return dl2_error_memory(error, "a cache");
+    DL2_AUTO_FREE struct dl2_cache *cache = NULL;
+    DL2_TRY(DL2_NEW(&cache, 1, "a cache", error));
     cache->count = count;
     cache->limit = (size_t)limit;
     cache->memory = mmap(NULL, cache->limit ? cache->limit : 1, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (cache->memory == MAP_FAILED) {
-        free(cache);
+    if (cache->memory == MAP_FAILED)
         return dl2_error_set(error, DL2_ERR_MEMORY,
                              "no address space for a cache of %" PRIu64 " bytes", limit);
-    }
     /* Fresh pages are zero, so all pointers are null. */
     cache->blocks = (_Atomic(struct dl2_cache_block *) *)(void *)cache->memory;
     atomic_init(&cache->used, dl2_cache_align(table));
     *out = cache;
+    cache = NULL;
     return DL2_OK;
 }
 

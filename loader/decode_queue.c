@@ -183,10 +183,8 @@ int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error)
     if (!loader->config.decoder)
         return DL2_OK;
     queue->shares.share = 0.5;
-    queue->staged = dl2_calloc(loader->config.depth, sizeof *queue->staged);
-    queue->claims = dl2_calloc(DL2_DECODE_THREADS, sizeof *queue->claims);
-    if (!queue->staged || !queue->claims)
-        return dl2_error_memory(error, "a loader");
+    DL2_TRY(DL2_NEW(&queue->staged, loader->config.depth, "a loader", error));
+    DL2_TRY(DL2_NEW(&queue->claims, DL2_DECODE_THREADS, "a loader", error));
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
         struct dl2_claim *claim = &queue->claims[i];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));

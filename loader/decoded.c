@@ -9,6 +9,7 @@
 #include "loader/decoded.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "loader/cache.h"
 
 #include <stdlib.h>
@@ -25,17 +26,13 @@ int dl2_decoded_create(size_t count, uint64_t limit, struct dl2_decoded_cache **
 {
     size_t entries;
     *out = NULL;
-    struct dl2_decoded_cache *cache = dl2_calloc(1, sizeof *cache);
-    if (!cache || !dl2_size_mul(count, REDUCTIONS, &entries)) {
-        free(cache);
+    DL2_AUTO_FREE struct dl2_decoded_cache *cache = NULL;
+    if (!dl2_size_mul(count, REDUCTIONS, &entries))
         return dl2_error_memory(error, "a cache of decoded images");
-    }
-    const int status = dl2_cache_create(entries, limit, &cache->entries, error);
-    if (status < 0) {
-        free(cache);
-        return status;
-    }
+    DL2_TRY(DL2_NEW(&cache, 1, "a cache of decoded images", error));
+    DL2_TRY(dl2_cache_create(entries, limit, &cache->entries, error));
     *out = cache;
+    cache = NULL;
     return DL2_OK;
 }
 

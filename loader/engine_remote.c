@@ -124,9 +124,8 @@ static void remote_stop(void *state)
 
 static int remote_start(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error)
 {
-    struct remote *remote = dl2_calloc(1, sizeof *remote);
-    if (!remote)
-        return dl2_error_memory(error, "reading ahead");
+    struct remote *remote;
+    DL2_TRY(DL2_NEW(&remote, 1, "reading ahead", error));
     pthread_mutex_init(&remote->mutex, NULL);
     pthread_cond_init(&remote->changed, NULL);
     remote->ahead = ahead;

@@ -69,9 +69,8 @@ static void threads_stop(void *state)
 
 static int threads_start(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error)
 {
-    struct threads *threads = dl2_calloc(1, sizeof *threads);
-    if (!threads)
-        return dl2_error_memory(error, "threads that read ahead");
+    struct threads *threads;
+    DL2_TRY(DL2_NEW(&threads, 1, "threads that read ahead", error));
     threads->ahead = ahead;
     *state = threads;
     while (threads->count < THREADS &&

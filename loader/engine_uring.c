@@ -234,9 +234,8 @@ static int check_operations(struct io_uring *ring, struct dl2_error *error)
 
 static int uring_start(struct dl2_read_ahead *ahead, void **state, struct dl2_error *error)
 {
-    struct uring *uring = dl2_calloc(1, sizeof *uring);
-    if (!uring)
-        return dl2_error_memory(error, "an io_uring");
+    struct uring *uring;
+    DL2_TRY(DL2_NEW(&uring, 1, "an io_uring", error));
     uring->ahead = ahead;
     uring->event = eventfd(0, EFD_CLOEXEC);
     if (uring->event < 0) {

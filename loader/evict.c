@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Evicts files of a dataset, or parts of them, from the page cache. */
+#include "common/file.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "loader/engine.h"
 #include "loader/loader.h"
 
@@ -53,10 +55,9 @@ static int count_pages(const char *path, int fd, uint64_t size, unsigned char *r
         void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
         if (memory == MAP_FAILED)
             return dl2_error_system(error, "%s: can't be mapped", path);
-        const int failed = mincore(memory, bytes, resident);
-        int status = DL2_OK;
-        if (failed)
-            status = dl2_error_system(error, "%s: its pages can't be counted", path);
+        const int status = mincore(memory, bytes, resident) == 0
+                               ? DL2_OK
+                               : dl2_error_system(error, "%s: its pages can't be counted", path);
         munmap(memory, bytes);
         DL2_TRY(status);
         pages->all += count;
@@ -69,19 +70,16 @@ static int count_pages(const char *path, int fd, uint64_t size, unsigned char *r
 static int evict_file(const char *path, unsigned char *resident, struct pages *pages,
                       struct dl2_error *error)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    DL2_CLEANUP(dl2_close_file) const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return dl2_error_system(error, "%s: can't be opened", path);
     struct stat info;
-    int status = DL2_OK;
-    if (fstat(fd, &info) != 0) {
-        status = dl2_error_system(error, "%s: its size can't be read", path);
-    } else if (info.st_size > 0) {
-        evict_clean_pages(fd, (uint64_t)info.st_size);
-        status = count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
-    }
-    close(fd);
-    return status;
+    if (fstat(fd, &info) != 0)
+        return dl2_error_system(error, "%s: its size can't be read", path);
+    if (info.st_size <= 0)
+        return DL2_OK;
+    evict_clean_pages(fd, (uint64_t)info.st_size);
+    return count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
 }
 
 /* Lists the files that samples lie in, sorted, with few duplicates: neighbours share a shard. */
@@ -102,23 +100,19 @@ static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error)
 {
     *resident = 1;
-    const char **paths = dl2_calloc(dl2_dataset_image_count(dataset), sizeof *paths);
-    unsigned char *map = dl2_calloc(PAGES_AT_ONCE, 1);
-    int status = DL2_OK;
-    if (!paths || !map)
-        status = dl2_error_memory(error, "names of files");
-    const size_t count = status == DL2_OK ? list_paths(dataset, paths) : 0;
+    DL2_AUTO_FREE const char **paths = NULL;
+    DL2_AUTO_FREE unsigned char *map = NULL;
+    DL2_TRY(DL2_NEW(&paths, dl2_dataset_image_count(dataset), "names of files", error));
+    DL2_TRY(DL2_NEW(&map, PAGES_AT_ONCE, "names of files", error));
+    const size_t count = list_paths(dataset, paths);
     struct pages pages = {0};
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(paths[i], paths[i - 1]))
-            status = evict_file(paths[i], map, &pages, error);
-    if (status == DL2_OK && !count)
-        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                               "this kind of dataset lies in memory as a whole, or with a server: "
-                               "there is nothing to evict");
-    if (status == DL2_OK)
-        *resident = pages.all ? (double)pages.resident / (double)pages.all : 0;
-    free(paths);
-    free(map);
-    return status;
+            DL2_TRY(evict_file(paths[i], map, &pages, error));
+    if (!count)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "this kind of dataset lies in memory as a whole, or with a server: "
+                             "there is nothing to evict");
+    *resident = pages.all ? (double)pages.resident / (double)pages.all : 0;
+    return DL2_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/foreground.h"
 
+#include "common/scope.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,19 +24,15 @@ int dl2_foreground_create(uint32_t samples, unsigned mask_fill, struct dl2_foreg
                           struct dl2_error *error)
 {
     *out = NULL;
-    struct dl2_foreground *foreground = dl2_calloc(1, sizeof *foreground);
-    if (!foreground)
-        return dl2_error_memory(error, "a loader");
+    DL2_AUTO_FREE struct dl2_foreground *foreground = NULL;
+    DL2_TRY(DL2_NEW(&foreground, 1, "a loader", error));
+    DL2_TRY(DL2_NEW(&foreground->found, samples, "a loader", error));
     foreground->samples = samples;
     foreground->mask_fill = mask_fill;
-    foreground->found = dl2_calloc(samples, sizeof *foreground->found);
-    if (!foreground->found) {
-        free(foreground);
-        return dl2_error_memory(error, "a loader");
-    }
     atomic_init(&foreground->memory, sizeof *foreground + samples * sizeof *foreground->found);
     pthread_mutex_init(&foreground->mutex, NULL);
     *out = foreground;
+    foreground = NULL;
     return DL2_OK;
 }
 

@@ -67,10 +67,8 @@ static int keep_pending(struct dl2_loader *loader, const uint32_t *missing, uint
 {
     struct dl2_claim_order *order = &loader->order;
     if (count && !order->queue) {
-        order->queue = dl2_calloc(order->sampler.positions, sizeof *order->queue);
-        order->pending = dl2_calloc(order->sampler.positions, sizeof *order->pending);
-        if (!order->queue || !order->pending)
-            return dl2_error_memory(error, "a loader");
+        DL2_TRY(DL2_NEW(&order->queue, order->sampler.positions, "a loader", error));
+        DL2_TRY(DL2_NEW(&order->pending, order->sampler.positions, "a loader", error));
         loader->memory += (uint64_t)order->sampler.positions * 2 * sizeof *order->queue;
     }
     if (count)
@@ -369,16 +367,8 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
         counted += !is_missing(loader, next);
         missing += is_missing(loader, next);
     }
-    int status = DL2_OK;
-    if (missing > order->missing_capacity) {
-        uint32_t *grown = dl2_realloc(order->missing, missing, sizeof *grown);
-        if (grown) {
-            order->missing = grown;
-            order->missing_capacity = missing;
-        } else {
-            status = dl2_error_memory(error, "a loader");
-        }
-    }
+    free(order->missing);
+    const int status = DL2_NEW(&order->missing, missing, "a loader", error);
     for (uint32_t i = 0, filled = 0; status == DL2_OK && filled < missing; i++)
         if (is_missing(loader, i))
             order->missing[filled++] = i;

@@ -6,6 +6,7 @@
 
 #include "codec/external.h"
 #include "common/clock.h"
+#include "common/scope.h"
 #include "common/thread.h"
 
 #include <math.h>
@@ -54,11 +55,6 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
 
 /* ---- parts ---- */
 
-static int out_of_memory(struct dl2_error *error)
-{
-    return dl2_error_memory(error, "a loader");
-}
-
 int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *config,
                     struct dl2_error *error)
 {
@@ -69,7 +65,7 @@ int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *c
         !dl2_size_mul(recipe->image_bytes, config->channels, &recipe->image_bytes) ||
         !dl2_size_mul(recipe->image_bytes, dl2_dtype_size(config->dtype), &recipe->image_bytes) ||
         !dl2_size_mul(recipe->image_bytes, dl2_loader_planes(config), &recipe->sample_bytes))
-        return out_of_memory(error);
+        return dl2_error_memory(error, "a loader");
     if (!config->augment)
         return DL2_OK;
     int status = dl2_augmentation_parse(config->augment, &recipe->augmentation, error);
@@ -84,9 +80,7 @@ static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
     struct dl2_loader_config *config = &loader->config;
     if (!config->operation_count)
         return DL2_OK;
-    loader->operations = dl2_calloc(config->operation_count, sizeof *loader->operations);
-    if (!loader->operations)
-        return out_of_memory(error);
+    DL2_TRY(DL2_NEW(&loader->operations, config->operation_count, "a loader", error));
     memcpy(loader->operations, config->operations,
            config->operation_count * sizeof *loader->operations);
     config->operations = loader->operations;
@@ -97,14 +91,11 @@ static int copy_external(struct dl2_loader *loader, struct dl2_error *error)
 {
     struct dl2_external_decoders *external = &loader->config.external;
     const int status = dl2_external_decoders_check(external, error);
-    if (status < 0) {
-        dl2_error_prefix(error, "external");
-        return status;
-    }
+    dl2_error_prefix(error, "external");
+    DL2_TRY(status);
     for (size_t i = 0; external->commands[i]; i++) {
-        external->commands[i] = loader->external[i] = strdup(external->commands[i]);
-        if (!loader->external[i])
-            return out_of_memory(error);
+        DL2_TRY(dl2_format(&loader->external[i], error, "%s", external->commands[i]));
+        external->commands[i] = loader->external[i];
     }
     return DL2_OK;
 }
@@ -129,26 +120,23 @@ static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
 }
 
 /* Weights of classes that are equally frequent; a sample without a class never comes. */
-static double *balance(const struct dl2_dataset *dataset, size_t count)
+static int balance(const struct dl2_dataset *dataset, size_t count, double **weights,
+                   struct dl2_error *error)
 {
     const unsigned classes = dl2_dataset_class_count(dataset);
     struct dl2_sample sample;
-    double *weights = dl2_calloc(count, sizeof *weights);
-    uint32_t *counts = dl2_calloc((size_t)classes + 1, sizeof *counts);
-    for (size_t i = 0; weights && counts && i < count; i++) {
+    DL2_AUTO_FREE uint32_t *counts = NULL;
+    DL2_TRY(DL2_NEW(&counts, (size_t)classes + 1, "a loader", error));
+    DL2_TRY(DL2_NEW(weights, count, "a loader", error));
+    for (size_t i = 0; i < count; i++) {
         dl2_dataset_sample(dataset, i, &sample);
         counts[sample.label < 0 ? classes : (unsigned)sample.label]++;
     }
-    for (size_t i = 0; weights && counts && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         dl2_dataset_sample(dataset, i, &sample);
-        weights[i] = sample.label < 0 ? 0 : 1.0 / counts[sample.label];
+        (*weights)[i] = sample.label < 0 ? 0 : 1.0 / counts[sample.label];
     }
-    if (!counts) {
-        free(weights);
-        weights = NULL;
-    }
-    free(counts);
-    return weights;
+    return DL2_OK;
 }
 
 /* The sampler keeps of the weights what it needs. */
@@ -156,23 +144,22 @@ static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_erro
 {
     struct dl2_loader_config *config = &loader->config;
     const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
-    double *made = NULL;
+    DL2_AUTO_FREE double *made = NULL;
     if (config->balanced && !dl2_dataset_class_count(dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "balanced: the dataset has no classes");
-    if (config->balanced && !(config->weights = made = balance(dataset, count)))
-        return out_of_memory(error);
-    if (config->weights_file) {
+    if (config->balanced)
+        DL2_TRY(balance(dataset, count, &made, error));
+    else if (config->weights_file)
         DL2_TRY(dl2_sample_weights_read(config->weights_file, dataset, &made, error));
+    if (made)
         config->weights = made;
-        config->weights_file = NULL;
-    }
+    config->weights_file = NULL;
     if (config->weights && !config->balanced) {
         loader->order.weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
         loader->order.weights_hash += !loader->order.weights_hash;
     }
     const int status = dl2_sampler_init_for(&loader->order.sampler, config, dataset, error);
     config->weights = NULL;
-    free(made);
     return status;
 }
 
@@ -181,9 +168,8 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
     const char *mask = loader->config.mask;
     if (!mask)
         return DL2_OK;
-    loader->config.mask = loader->mask_name = strdup(mask);
-    if (!loader->mask_name)
-        return out_of_memory(error);
+    DL2_TRY(dl2_format(&loader->mask_name, error, "%s", mask));
+    loader->config.mask = loader->mask_name;
     if (!*mask || *mask == '.' || strpbrk(mask, "/ ,"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: '%s' is not an extension; give one, such as png or mask.png",
@@ -217,18 +203,12 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(init_weighed(loader, count, error));
     const struct dl2_sampler *sampler = &loader->order.sampler;
     if (sampler->epoch_positions) { /* and the same by claim */
-        loader->order.epoch_positions =
-            dl2_calloc(sampler->positions, sizeof *loader->order.epoch_positions);
-        if (!loader->order.epoch_positions)
-            return out_of_memory(error);
+        DL2_TRY(DL2_NEW(&loader->order.epoch_positions, sampler->positions, "a loader", error));
         loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
                           (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
     }
-    loader->order.delivered =
-        dl2_calloc(loader->order.sampler.positions / 64 + 1, sizeof *loader->order.delivered);
-    if (!loader->order.delivered)
-        return out_of_memory(error);
-    loader->memory += (uint64_t)count * 5 + loader->order.sampler.positions / 8;
+    DL2_TRY(DL2_NEW(&loader->order.delivered, sampler->positions / 64 + 1, "a loader", error));
+    loader->memory += (uint64_t)count * 5 + sampler->positions / 8;
     return dl2_bad_samples_init(&loader->bad_samples, (uint32_t)count, error);
 }
 
@@ -259,9 +239,7 @@ static int make_side(struct dl2_loader *loader, struct dl2_error *error)
     workers->side_most = wanted < config->workers ? wanted : config->workers - 1;
     workers->side_now = 1;
     workers->put_aside_capacity = config->workers;
-    workers->put_aside = dl2_calloc(workers->put_aside_capacity, sizeof *workers->put_aside);
-    if (!workers->put_aside)
-        return out_of_memory(error);
+    DL2_TRY(DL2_NEW(&workers->put_aside, workers->put_aside_capacity, "a loader", error));
     loader->memory += count;
     return dl2_slow_samples_init(&workers->slow_samples, count,
                                  config->slow_percentile > 0 ? config->slow_percentile : 75, error);
@@ -271,10 +249,8 @@ static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
 {
     struct dl2_workers *workers = &loader->workers;
     const unsigned count = loader->config.workers + workers->put_aside_capacity;
-    workers->claims = dl2_calloc(count, sizeof *workers->claims);
-    workers->free_claims = dl2_calloc(count, sizeof *workers->free_claims);
-    if (!workers->claims || !workers->free_claims)
-        return out_of_memory(error);
+    DL2_TRY(DL2_NEW(&workers->claims, count, "a loader", error));
+    DL2_TRY(DL2_NEW(&workers->free_claims, count, "a loader", error));
     for (workers->claim_count = 0; workers->claim_count < count; workers->claim_count++) {
         struct dl2_claim *claim = &workers->claims[workers->claim_count];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
@@ -289,11 +265,9 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 {
     struct dl2_workers *workers = &loader->workers;
     const unsigned count = loader->config.workers;
-    workers->threads = dl2_calloc(count, sizeof *workers->threads);
     workers->limit = count;
     workers->since = dl2_clock_wall();
-    if (!workers->threads)
-        return out_of_memory(error);
+    DL2_TRY(DL2_NEW(&workers->threads, count, "a loader", error));
     for (unsigned i = 0; i < count; i++) {
         const int reason = pthread_create(&workers->threads[i], NULL, dl2_worker_run, loader);
         if (reason)
@@ -370,9 +344,8 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
 {
     *out = NULL;
     DL2_TRY(check_config(config, error));
-    struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
-    if (!loader)
-        return out_of_memory(error);
+    struct dl2_loader *loader;
+    DL2_TRY(DL2_NEW(&loader, 1, "a loader", error));
     loader->config = *config;
     loader->fail_claim = DL2_NOWHERE;
     if (!config->workers)

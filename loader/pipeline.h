@@ -115,9 +115,8 @@ struct dl2_claim_order {
                                   twice */
     size_t pending_count;
     uint32_t resumed_at;
-    uint64_t *delivered; /* a bit for each position */
-    uint32_t *missing;   /* the array that dl2_loader_get_position() returned last */
-    uint32_t missing_capacity;
+    uint64_t *delivered;              /* a bit for each position */
+    uint32_t *missing;                /* the array that dl2_loader_get_position() returned last */
     uint64_t weights_hash;            /* 0: none were given */
     struct dl2_loader_order identity; /* samples 0: not made yet */
 };

@@ -682,18 +682,16 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
     ahead->request_count = ahead->ring;
     ahead->pages = ahead->pages_free =
         (size_t)(bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) / PAGE + (bytes < PAGE);
-    ahead->entries = dl2_calloc(ahead->ring, sizeof *ahead->entries);
-    ahead->sorted = dl2_calloc(ahead->window, sizeof *ahead->sorted);
-    ahead->requests = dl2_calloc(ahead->request_count, sizeof *ahead->requests);
-    ahead->new_requests = dl2_calloc(ahead->request_count, sizeof *ahead->new_requests);
-    ahead->used = dl2_calloc(ahead->pages / WORD_BITS + 1, sizeof *ahead->used);
-    ahead->arena = mmap(NULL, ahead->pages * PAGE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (ahead->arena == MAP_FAILED)
-        ahead->arena = NULL;
-    if (!ahead->entries || !ahead->sorted || !ahead->requests || !ahead->new_requests ||
-        !ahead->used || !ahead->arena)
-        return dl2_error_memory(error, "reading %zu samples ahead", ahead->window);
+    DL2_TRY(DL2_NEW(&ahead->entries, ahead->ring, "reading ahead", error));
+    DL2_TRY(DL2_NEW(&ahead->sorted, ahead->window, "reading ahead", error));
+    DL2_TRY(DL2_NEW(&ahead->requests, ahead->request_count, "reading ahead", error));
+    DL2_TRY(DL2_NEW(&ahead->new_requests, ahead->request_count, "reading ahead", error));
+    DL2_TRY(DL2_NEW(&ahead->used, ahead->pages / WORD_BITS + 1, "reading ahead", error));
+    void *arena = mmap(NULL, ahead->pages * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED)
+        return dl2_error_memory(error, "reading ahead");
+    ahead->arena = arena;
     for (size_t i = 0; i < ahead->ring; i++)
         ahead->entries[i].position = NOWHERE;
     for (size_t i = ahead->request_count; i-- > 0;) {
@@ -761,9 +759,8 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
                           struct dl2_error *error)
 {
     *out = NULL;
-    struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
-    if (!ahead)
-        return dl2_error_memory(error, "reading ahead");
+    struct dl2_read_ahead *ahead;
+    DL2_TRY(DL2_NEW(&ahead, 1, "reading ahead", error));
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->work, NULL);
     ahead->planner = planner;

@@ -30,9 +30,7 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     DL2_TRY(dl2_decoder_create(&job->decoder, error));
-    job->targets = dl2_calloc(recipe->targets.count, sizeof *job->targets);
-    if (!job->targets)
-        return dl2_error_memory(error, "a sample");
+    DL2_TRY(DL2_NEW(&job->targets, recipe->targets.count, "a sample", error));
     if (has_volumes(recipe))
         return dl2_volume_sample_init(&job->volume, config, error);
     DL2_TRY(dl2_mask_init(&job->mask, config, error));

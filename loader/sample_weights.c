@@ -2,6 +2,7 @@
 #include "loader/sample_weights.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,10 +47,9 @@ static int find_lines(const char *path, struct dl2_bytes *text, struct line **ou
     char *at = (char *)text->data, *end = at + text->size - 1;
     for (size_t i = 0; i < text->size; i++)
         most += text->data[i] == '\n' || !text->data[i];
-    struct line *lines = *out = dl2_calloc(most, sizeof *lines);
     *count = 0;
-    if (!lines)
-        return dl2_error_memory(error, "weights");
+    DL2_TRY(DL2_NEW(out, most, "weights", error));
+    struct line *const lines = *out;
     for (; at < end; number++) {
         char *newline = memchr(at, '\n', (size_t)(end - at));
         char *next = newline ? newline : end;
@@ -99,25 +99,17 @@ static int match_lines(const char *path, const struct line *lines, size_t count,
 int dl2_sample_weights_read(const char *path, const struct dl2_dataset *dataset, double **out,
                             struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    struct line *lines = NULL;
-    size_t count = 0;
-    double *weights = dl2_calloc(dl2_dataset_count(dataset), sizeof *weights);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_AUTO_FREE struct line *lines = NULL;
+    DL2_AUTO_FREE double *weights = NULL;
+    size_t count;
     *out = NULL;
-    int status = weights ? DL2_OK : dl2_error_memory(error, "weights");
-    if (status == DL2_OK)
-        status = dl2_file_read(path, DL2_SAMPLE_WEIGHTS_MAX_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&text, "", 1, error);
-    if (status == DL2_OK)
-        status = find_lines(path, &text, &lines, &count, error);
-    if (status == DL2_OK)
-        status = match_lines(path, lines, count, dataset, weights, error);
-    free(lines);
-    dl2_bytes_free(&text);
-    if (status == DL2_OK)
-        *out = weights;
-    else
-        free(weights);
-    return status;
+    DL2_TRY(DL2_NEW(&weights, dl2_dataset_count(dataset), "weights", error));
+    DL2_TRY(dl2_file_read(path, DL2_SAMPLE_WEIGHTS_MAX_BYTES, &text, error));
+    DL2_TRY(dl2_bytes_append(&text, "", 1, error));
+    DL2_TRY(find_lines(path, &text, &lines, &count, error));
+    DL2_TRY(match_lines(path, lines, count, dataset, weights, error));
+    *out = weights;
+    weights = NULL;
+    return DL2_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "common/random.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,12 +108,10 @@ static int make_aliases(struct dl2_sampler *sampler, struct dl2_error *error)
     double sum;
     const uint32_t count = sampler->population;
     DL2_TRY(sum_weights(sampler, &sum, error));
-    struct dl2_alias *aliases = sampler->aliases = dl2_calloc(count, sizeof *aliases);
-    uint32_t *stack = dl2_calloc(count, sizeof *stack);
-    if (!aliases || !stack) {
-        free(stack);
-        return dl2_error_memory(error, "%u weights", count);
-    }
+    DL2_AUTO_FREE uint32_t *stack = NULL;
+    DL2_TRY(DL2_NEW(&stack, count, "weights", error));
+    DL2_TRY(DL2_NEW(&sampler->aliases, count, "weights", error));
+    struct dl2_alias *aliases = sampler->aliases;
     uint32_t small = 0, large = count; /* both kinds wait in one array */
     for (uint32_t i = 0; i < count; i++) {
         aliases[i] = (struct dl2_alias){weight_of(sampler, i) / sum * count, i};
@@ -136,7 +135,6 @@ static int make_aliases(struct dl2_sampler *sampler, struct dl2_error *error)
         struct dl2_alias *alias = &aliases[stack[--small]];
         alias->share = alias->share > 0 ? 1 : 0;
     }
-    free(stack);
     return DL2_OK;
 }
 
@@ -164,14 +162,10 @@ static void find_epoch_positions(struct dl2_sampler *sampler)
 
 static int allocate_choice(struct dl2_sampler *sampler, struct dl2_error *error)
 {
-    sampler->epoch_positions =
-        dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->epoch_positions);
-    if (sampler->config.weights)
-        DL2_TRY(make_aliases(sampler, error));
-    else
-        sampler->once = dl2_calloc(sampler->population, sizeof *sampler->once);
-    if (!sampler->epoch_positions || (!sampler->once && !sampler->aliases))
-        return dl2_error_memory(error, "%u samples", sampler->taken);
+    DL2_TRY(DL2_NEW(&sampler->epoch_positions, sampler->size, "an order", error));
+    DL2_TRY(sampler->config.weights
+                ? make_aliases(sampler, error)
+                : DL2_NEW(&sampler->once, sampler->population, "an order", error));
     find_epoch_positions(sampler);
     return DL2_OK;
 }
@@ -179,16 +173,13 @@ static int allocate_choice(struct dl2_sampler *sampler, struct dl2_error *error)
 static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &sampler->config;
-    sampler->all = dl2_realloc(NULL, sampler->taken, sizeof *sampler->all);
-    sampler->order = config->world == 1
-                         ? sampler->all
-                         : dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->order);
+    DL2_TRY(DL2_NEW(&sampler->all, sampler->taken, "an order", error));
+    sampler->order = sampler->all;
+    if (config->world > 1)
+        DL2_TRY(DL2_NEW(&sampler->order, sampler->size, "an order", error));
     if (config->train && config->shuffle_chunk)
-        sampler->chunks = dl2_calloc((sampler->population - 1) / config->shuffle_chunk + 1,
-                                     sizeof *sampler->chunks);
-    if (!sampler->all || !sampler->order ||
-        (config->train && config->shuffle_chunk && !sampler->chunks))
-        return dl2_error_memory(error, "%u samples", sampler->taken);
+        DL2_TRY(DL2_NEW(&sampler->chunks, (sampler->population - 1) / config->shuffle_chunk + 1,
+                        "an order", error));
     return has_choice(config) ? allocate_choice(sampler, error) : DL2_OK;
 }
 
@@ -238,9 +229,7 @@ static int choose_members(struct dl2_sampler *sampler, const struct dl2_dataset 
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "partition %u of %u has none of the %u samples", partition + 1,
                              partitions, sampler->count);
-    sampler->members = dl2_calloc(sampler->population, sizeof *sampler->members);
-    if (!sampler->members)
-        return dl2_error_memory(error, "%u samples", sampler->population);
+    DL2_TRY(DL2_NEW(&sampler->members, sampler->population, "an order", error));
     for (uint32_t i = 0; i < sampler->population; i++)
         sampler->members[i] =
             own ? own[i] : (uint32_t)member_of((uint64_t)i * partitions, partition, partitions);

@@ -26,10 +26,7 @@ int dl2_slow_samples_init(struct dl2_slow_samples *times, uint32_t samples, doub
                           struct dl2_error *error)
 {
     *times = (struct dl2_slow_samples){.share = percentile / 100, .threshold = INFINITY};
-    times->past = dl2_calloc(samples, sizeof *times->past);
-    if (!times->past)
-        return dl2_error_memory(error, "%u samples", samples);
-    return DL2_OK;
+    return DL2_NEW(&times->past, samples, "slow samples", error);
 }
 
 void dl2_slow_samples_free(struct dl2_slow_samples *times)

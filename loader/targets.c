@@ -31,10 +31,8 @@ int dl2_target_list_parse(struct dl2_target_list *list, const char *text, struct
 {
     if (!text)
         return DL2_OK;
-    list->text = strdup(text);
-    list->names = strdup(text);
-    if (!list->text || !list->names)
-        return dl2_error_memory(error, "a list of targets");
+    DL2_TRY(dl2_format(&list->text, error, "%s", text));
+    DL2_TRY(dl2_format(&list->names, error, "%s", text));
     list->count = 1;
     for (char *comma = list->names; (comma = strchr(comma, ',')); *comma++ = '\0')
         list->count++;

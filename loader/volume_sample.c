@@ -143,13 +143,14 @@ int dl2_volume_open_labelled(const struct dl2_dataset *dataset, size_t index,
     struct dl2_sample facts;
     *volume = *labels = NULL;
     dl2_dataset_sample(dataset, index, &facts);
-    int status = dl2_dataset_open_volume(dataset, index, NULL, volume, error);
-    if (status == DL2_OK && config->mask)
-        status = dl2_dataset_open_volume(dataset, index, config->mask, labels, error);
-    if (status == DL2_OK && config->mask && !*labels)
+    DL2_TRY(dl2_dataset_open_volume(dataset, index, NULL, volume, error));
+    if (config->mask)
+        DL2_TRY(dl2_dataset_open_volume(dataset, index, config->mask, labels, error));
+    if (config->mask && !*labels)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: mask: there is no '%s' beside it",
                              facts.path, config->mask);
-    if (status == DL2_OK && (status = check_sizes(*volume, *labels, config, error)) < 0)
+    const int status = check_sizes(*volume, *labels, config, error);
+    if (status < 0)
         dl2_error_prefix(error, "%s", facts.path);
     return status;
 }

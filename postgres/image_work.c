@@ -23,8 +23,7 @@ struct dl2_image_work {
 
 int dl2_image_work_create(struct dl2_image_work **out, struct dl2_error *error)
 {
-    *out = dl2_calloc(1, sizeof **out);
-    return *out ? DL2_OK : dl2_error_memory(error, "images");
+    return DL2_NEW(out, 1, "images", error);
 }
 
 void dl2_image_work_destroy(struct dl2_image_work *work)

@@ -40,11 +40,10 @@ static const struct {
  * default_collate(batch) for a list of arrays: one tensor. PyTorch has a table of such functions,
  * but for a type that it doesn't know no way to find one.
  */
-static PyObject *collate(PyObject *unused, PyObject *args, PyObject *kwargs)
+static PyObject *collate(PyObject *Py_UNUSED(unused), PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"batch", "collate_fn_map", NULL};
     PyObject *batch, *map;
-    (void)unused;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:collate", names, &batch, &map))
         return NULL;
     PyObject *torch = PyImport_ImportModule("torch");
@@ -131,20 +130,12 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
     return (PyObject *)self;
 }
 
-PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
+static Py_ssize_t size_of(const struct py_array *self)
 {
-    struct py_array *owner = (struct py_array *)images;
-    const struct dl2_loader_config *config = &owner->loader->settings.loader;
-    const Py_ssize_t shape[] = {owner->batch->count, config->volume_depth, config->height,
-                                dl2_loader_width(config)};
-    const Py_ssize_t plane[] = {shape[0], shape[2], shape[3]};
-    struct py_array *self =
-        config->volume_depth ? make(state, PY_UINT8, 4, shape) : make(state, PY_UINT8, 3, plane);
-    if (!self)
-        return NULL;
-    self->base = (struct py_array *)Py_NewRef(images);
-    self->data = owner->batch->masks;
-    return (PyObject *)self;
+    Py_ssize_t size = types[self->type].bytes;
+    for (int i = 0; i < self->ndim; i++)
+        size *= self->shape[i];
+    return size;
 }
 
 /* A part of the memory of a batch. */
@@ -160,32 +151,31 @@ static PyObject *part_of(struct py_state *state, PyObject *images, enum py_type 
     return (PyObject *)self;
 }
 
+PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
+{
+    const struct py_array *owner = (struct py_array *)images;
+    const struct dl2_loader_config *config = &owner->loader->settings.loader;
+    const Py_ssize_t shape[] = {owner->batch->count, config->volume_depth, config->height,
+                                dl2_loader_width(config)};
+    const Py_ssize_t plane[] = {shape[0], shape[2], shape[3]};
+    return config->volume_depth ? part_of(state, images, PY_UINT8, 4, shape, owner->batch->masks)
+                                : part_of(state, images, PY_UINT8, 3, plane, owner->batch->masks);
+}
+
 static PyObject *dict_of_boxes(struct py_state *state, PyObject *images,
                                const struct dl2_boxes *boxes)
 {
     const struct dl2_loader_config *config = &((struct py_array *)images)->loader->settings.loader;
     const Py_ssize_t corners[] = {boxes->count, 4};
     const Py_ssize_t masks[] = {boxes->count, config->height, dl2_loader_width(config)};
-    struct {
-        const char *name;
-        PyObject *value;
-    } items[] = {
-        {"boxes", part_of(state, images, PY_FLOAT32, 2, corners, boxes->boxes)},
-        {"labels", part_of(state, images, PY_INT64, 1, corners, boxes->labels)},
-        {"image_id", PyLong_FromLongLong(boxes->image_id)},
-        {"area", part_of(state, images, PY_FLOAT32, 1, corners, boxes->areas)},
-        {"iscrowd", part_of(state, images, PY_INT64, 1, corners, boxes->iscrowd)},
-        {"masks", config->instance_masks ? part_of(state, images, PY_UINT8, 3, masks, boxes->masks)
-                                         : Py_NewRef(Py_None)},
-    };
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
-        if (dict &&
-            (!items[i].value || (items[i].value != Py_None &&
-                                 PyDict_SetItemString(dict, items[i].name, items[i].value) < 0)))
-            Py_CLEAR(dict);
-        Py_XDECREF(items[i].value);
-    }
+    py_put_named(&dict, "boxes", part_of(state, images, PY_FLOAT32, 2, corners, boxes->boxes));
+    py_put_named(&dict, "labels", part_of(state, images, PY_INT64, 1, corners, boxes->labels));
+    py_put_named(&dict, "image_id", PyLong_FromLongLong(boxes->image_id));
+    py_put_named(&dict, "area", part_of(state, images, PY_FLOAT32, 1, corners, boxes->areas));
+    py_put_named(&dict, "iscrowd", part_of(state, images, PY_INT64, 1, corners, boxes->iscrowd));
+    if (config->instance_masks)
+        py_put_named(&dict, "masks", part_of(state, images, PY_UINT8, 3, masks, boxes->masks));
     return dict;
 }
 
@@ -193,25 +183,27 @@ PyObject *py_boxes_of(struct py_state *state, PyObject *images)
 {
     const struct dl2_batch *batch = ((struct py_array *)images)->batch;
     PyObject *list = PyList_New(batch->count);
-    for (unsigned i = 0; list && i < batch->count; i++) {
-        PyObject *dict = dict_of_boxes(state, images, &batch->boxes[i]);
-        if (!dict || PyList_SetItem(list, i, dict) < 0)
-            Py_CLEAR(list);
-    }
+    for (unsigned i = 0; list && i < batch->count; i++)
+        py_put(&list, i, dict_of_boxes(state, images, &batch->boxes[i]));
     return list;
+}
+
+/* An array with memory of its own, of zeros. */
+static struct py_array *make_own(struct py_state *state, enum py_type type, int ndim,
+                                 const Py_ssize_t *shape)
+{
+    struct py_array *self = make(state, type, ndim, shape);
+    if (self && !(self->data = PyMem_Calloc((size_t)size_of(self) + 1, 1))) {
+        Py_DECREF((PyObject *)self);
+        return (struct py_array *)PyErr_NoMemory();
+    }
+    return self;
 }
 
 PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data)
 {
-    struct py_array *self = make(state, PY_INT64, 1, &count);
-    if (!self)
-        return NULL;
-    self->data = PyMem_Calloc(count ? (size_t)count : 1, sizeof **data);
-    if (!self->data) {
-        Py_DECREF((PyObject *)self);
-        return PyErr_NoMemory();
-    }
-    *data = self->data;
+    struct py_array *self = make_own(state, PY_INT64, 1, &count);
+    *data = self ? self->data : NULL;
     return (PyObject *)self;
 }
 
@@ -219,14 +211,9 @@ PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *ba
 {
     enum { COLUMNS = 6 };
     const Py_ssize_t shape[] = {batch->count, COLUMNS};
-    struct py_array *self = make(state, PY_INT64, 2, shape);
-    int64_t *data = self ? PyMem_Calloc(batch->count + 1, COLUMNS * sizeof *data) : NULL;
-    if (!data) {
-        Py_XDECREF((PyObject *)self);
-        return PyErr_NoMemory();
-    }
-    self->data = data;
-    for (unsigned i = 0; i < batch->count; i++, data += COLUMNS)
+    struct py_array *self = make_own(state, PY_INT64, 2, shape);
+    int64_t *data = self ? self->data : NULL;
+    for (unsigned i = 0; data && i < batch->count; i++, data += COLUMNS)
         for (int axis = 0; axis < 3; axis++) {
             data[axis] = batch->patches[i].first[axis];
             data[3 + axis] = batch->patches[i].size[axis];
@@ -238,14 +225,9 @@ PyObject *py_array_of_shown(struct py_state *state, const struct dl2_batch *batc
 {
     enum { COLUMNS = 5 };
     const Py_ssize_t shape[] = {batch->count, COLUMNS};
-    struct py_array *self = make(state, PY_FLOAT32, 2, shape);
-    float *data = self ? PyMem_Calloc(batch->count + 1, COLUMNS * sizeof *data) : NULL;
-    if (!data) {
-        Py_XDECREF((PyObject *)self);
-        return PyErr_NoMemory();
-    }
-    self->data = data;
-    for (unsigned i = 0; i < batch->count; i++, data += COLUMNS) {
+    struct py_array *self = make_own(state, PY_FLOAT32, 2, shape);
+    float *data = self ? self->data : NULL;
+    for (unsigned i = 0; data && i < batch->count; i++, data += COLUMNS) {
         const struct dl2_crop_box *crop = &batch->crop_boxes[i];
         data[0] = (float)crop->left;
         data[1] = (float)crop->top;
@@ -269,14 +251,6 @@ static void array_dealloc(struct py_array *self)
     }
     PyObject_Free(self);
     Py_DECREF((PyObject *)type);
-}
-
-static Py_ssize_t size_of(const struct py_array *self)
-{
-    Py_ssize_t size = types[self->type].bytes;
-    for (int i = 0; i < self->ndim; i++)
-        size *= self->shape[i];
-    return size;
 }
 
 /* Dense, the last dimension running fastest (or, with `fortran`, the first)? */
@@ -473,10 +447,9 @@ static PyObject *array_dlpack(struct py_array *self, PyObject *args, PyObject *k
     return capsule;
 }
 
-static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
+static PyObject *array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const DLDevice device = device_of((struct py_array *)self);
-    (void)unused;
     return Py_BuildValue("(ii)", (int)device.device_type, (int)device.device_id);
 }
 
@@ -519,11 +492,8 @@ static PyObject *with_tensors(const struct py_state *state, PyObject *torch, PyO
     if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object))
         return Py_NewRef(object);
     PyObject *list = PySequence_List(object);
-    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
-        PyObject *item = with_tensors(state, torch, PyList_GetItem(list, i));
-        if (!item || PyList_SetItem(list, i, item) < 0)
-            Py_CLEAR(list);
-    }
+    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++)
+        py_put(&list, i, with_tensors(state, torch, PyList_GetItem(list, i)));
     if (!list || PyList_CheckExact(object))
         return list;
     PyObject *tuple = PyList_AsTuple(list);
@@ -739,43 +709,33 @@ static PyObject *list_of_part(const struct py_array *self, int axis, const char 
     if (axis == self->ndim)
         return number_at(self->type, data);
     PyObject *list = PyList_New(self->shape[axis]);
-    for (Py_ssize_t i = 0; list && i < self->shape[axis]; i++) {
-        PyObject *item = list_of_part(self, axis + 1, data + i * self->strides[axis]);
-        if (!item || PyList_SetItem(list, i, item) < 0)
-            Py_CLEAR(list);
-    }
+    for (Py_ssize_t i = 0; list && i < self->shape[axis]; i++)
+        py_put(&list, i, list_of_part(self, axis + 1, data + i * self->strides[axis]));
     return list;
 }
 
-static PyObject *array_tolist(struct py_array *self, PyObject *unused)
+static PyObject *array_tolist(struct py_array *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return is_here(self) ? list_of_part(self, 0, self->data) : NULL;
 }
 
 /* ---- attributes ---- */
 
-static PyObject *array_shape(struct py_array *self, void *closure)
+static PyObject *array_shape(struct py_array *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     PyObject *shape = PyTuple_New(self->ndim);
-    for (int i = 0; shape && i < self->ndim; i++) {
-        PyObject *number = PyLong_FromSsize_t(self->shape[i]);
-        if (!number || PyTuple_SetItem(shape, i, number) < 0)
-            Py_CLEAR(shape);
-    }
+    for (int i = 0; shape && i < self->ndim; i++)
+        py_put(&shape, i, PyLong_FromSsize_t(self->shape[i]));
     return shape;
 }
 
-static PyObject *array_dtype(struct py_array *self, void *closure)
+static PyObject *array_dtype(struct py_array *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return PyUnicode_FromString(types[self->type].name);
 }
 
-static PyObject *array_nbytes(struct py_array *self, void *closure)
+static PyObject *array_nbytes(struct py_array *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return PyLong_FromSsize_t(size_of(self));
 }
 
@@ -784,10 +744,9 @@ static Py_ssize_t array_length(struct py_array *self)
     return self->shape[0];
 }
 
-static PyObject *array_device(struct py_array *self, void *closure)
+static PyObject *array_device(struct py_array *self, void *Py_UNUSED(closure))
 {
     const struct py_card *card = card_of(self);
-    (void)closure;
     return card ? PyUnicode_FromFormat("cuda:%u", card->number) : PyUnicode_FromString("cpu");
 }
 

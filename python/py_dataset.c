@@ -227,6 +227,17 @@ static bool use_sample(struct py_dataset *self, Py_ssize_t index)
     return false;
 }
 
+/* The same for a number as Python gives it, counted as dataset[number] counts. */
+static bool use_numbered(struct py_dataset *self, PyObject *number, Py_ssize_t *index)
+{
+    *index = PyNumber_AsSsize_t(number, PyExc_IndexError);
+    if (*index == -1 && PyErr_Occurred())
+        return false;
+    if (*index < 0 && self->dataset)
+        *index += (Py_ssize_t)dl2_dataset_count(self->dataset);
+    return use_sample(self, *index);
+}
+
 /* The bytes of an image. */
 static PyObject *read_image(struct py_dataset *self, size_t image)
 {
@@ -248,11 +259,9 @@ static PyObject *read_image(struct py_dataset *self, size_t image)
 static PyObject *read_frames(struct py_dataset *self, size_t first, size_t count, int64_t step)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *bytes = read_image(self, (size_t)((int64_t)first + (int64_t)i * step));
-        if (!bytes || PyList_SetItem(list, (Py_ssize_t)i, bytes) < 0)
-            Py_CLEAR(list);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        py_put(&list, (Py_ssize_t)i,
+               read_image(self, (size_t)((int64_t)first + (int64_t)i * step)));
     return list;
 }
 
@@ -289,9 +298,8 @@ static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
     return list;
 }
 
-static PyObject *dataset_kind(struct py_dataset *self, void *closure)
+static PyObject *dataset_kind(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     if (!py_dataset_use(self))
         return NULL;
     static const char *const kinds[] = {[DL2_SAMPLE_IMAGE] = "image",
@@ -305,12 +313,8 @@ static PyObject *dataset_kind(struct py_dataset *self, void *closure)
 
 static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
 {
-    Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
-    if (index == -1 && PyErr_Occurred())
-        return NULL;
-    if (index < 0 && self->dataset)
-        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
-    if (!use_sample(self, index))
+    Py_ssize_t index;
+    if (!use_numbered(self, argument, &index))
         return NULL;
     struct dl2_volume *volume;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -332,12 +336,8 @@ static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
 
 static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
 {
-    Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
-    if (index == -1 && PyErr_Occurred())
-        return NULL;
-    if (index < 0 && self->dataset) /* as dataset[index] counts them */
-        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
-    if (!use_sample(self, index))
+    Py_ssize_t index;
+    if (!use_numbered(self, argument, &index))
         return NULL;
     struct dl2_sample sample;
     dl2_dataset_sample(self->dataset, (size_t)index, &sample);
@@ -362,12 +362,10 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
 static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
 {
     Py_ssize_t index;
+    PyObject *number;
     const char *extension;
-    if (!PyArg_ParseTuple(args, "ns:sidecar", &index, &extension))
-        return NULL;
-    if (index < 0 && self->dataset)
-        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
-    if (!use_sample(self, index))
+    if (!PyArg_ParseTuple(args, "Os:sidecar", &number, &extension) ||
+        !use_numbered(self, number, &index))
         return NULL;
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -384,9 +382,8 @@ static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
 }
 
 /* For pickle: the same arguments. */
-static PyObject *dataset_getnewargs(struct py_dataset *self, PyObject *unused)
+static PyObject *dataset_getnewargs(struct py_dataset *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyTuple_Pack(2, self->args, self->kwargs);
 }
 
@@ -401,9 +398,8 @@ static PyObject *dataset_repr(struct py_dataset *self)
                                 dl2_dataset_class_count(self->dataset));
 }
 
-static PyObject *dataset_layout(struct py_dataset *self, void *closure)
+static PyObject *dataset_layout(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     if (!py_dataset_use(self))
         return NULL;
     PyObject *layout = py_text(dl2_dataset_layout(self->dataset));
@@ -411,18 +407,14 @@ static PyObject *dataset_layout(struct py_dataset *self, void *closure)
     return layout;
 }
 
-static PyObject *dataset_classes(struct py_dataset *self, void *closure)
+static PyObject *dataset_classes(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     if (!py_dataset_use(self))
         return NULL;
     const unsigned count = dl2_dataset_class_count(self->dataset);
     PyObject *classes = PyTuple_New(count);
-    for (unsigned i = 0; classes && i < count; i++) {
-        PyObject *name = py_text(dl2_dataset_class_name(self->dataset, i));
-        if (!name || PyTuple_SetItem(classes, i, name) < 0)
-            Py_CLEAR(classes);
-    }
+    for (unsigned i = 0; classes && i < count; i++)
+        py_put(&classes, i, py_text(dl2_dataset_class_name(self->dataset, i)));
     py_dataset_leave(self);
     return classes;
 }
@@ -438,9 +430,7 @@ static PyObject *list_of_samples(struct py_dataset *self,
     for (size_t i = 0; list && i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(self->dataset, i, &sample);
-        PyObject *item = make(&sample);
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
-            Py_CLEAR(list);
+        py_put(&list, (Py_ssize_t)i, make(&sample));
     }
     py_dataset_leave(self);
     return list;
@@ -462,21 +452,18 @@ static PyObject *path_and_label_of(const struct dl2_sample *sample)
     return path ? Py_BuildValue("(Ni)", path, sample->label) : NULL;
 }
 
-static PyObject *dataset_keys(struct py_dataset *self, void *closure)
+static PyObject *dataset_keys(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return list_of_samples(self, key_of);
 }
 
-static PyObject *dataset_targets(struct py_dataset *self, void *closure)
+static PyObject *dataset_targets(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return list_of_samples(self, label_of);
 }
 
-static PyObject *dataset_samples(struct py_dataset *self, void *closure)
+static PyObject *dataset_samples(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return list_of_samples(self, path_and_label_of);
 }
 
@@ -494,12 +481,11 @@ static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
 }
 
 /* As dl2-load's JSON has it. */
-static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
+static PyObject *dataset_remote_stats(struct py_dataset *self, void *Py_UNUSED(closure))
 {
     struct dl2_remote_stats stats;
     const char *name;
     uint64_t count;
-    (void)closure;
     if (!py_dataset_use(self))
         return NULL;
     const bool remote = dl2_dataset_remote_stats(self->dataset, &stats);
@@ -507,41 +493,24 @@ static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
     if (!remote)
         Py_RETURN_NONE;
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && (name = dl2_remote_stats_count(&stats, i, &count)); i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(count);
-        if (!number || PyDict_SetItemString(dict, name, number) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(number);
-    }
+    for (size_t i = 0; dict && (name = dl2_remote_stats_count(&stats, i, &count)); i++)
+        py_put_named(&dict, name, PyLong_FromUnsignedLongLong(count));
     return dict;
 }
 
-PyObject *py_sheet(PyObject *self, PyObject *unused)
+PyObject *py_sheet(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *sheet = PyImport_ImportModule("dl2._sheet");
     PyObject *html = sheet ? PyObject_CallMethod(sheet, "html", "O", self) : NULL;
     Py_XDECREF(sheet);
     return html;
 }
 
-static PyObject *dataset_close(struct py_dataset *self, PyObject *unused)
+static PyObject *dataset_close(struct py_dataset *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     self->closing = true;
     close_if_unused(self);
     Py_RETURN_NONE;
-}
-
-static PyObject *dataset_enter(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return Py_NewRef(self);
-}
-
-static PyObject *dataset_exit(struct py_dataset *self, PyObject *args)
-{
-    return dataset_close(self, args);
 }
 
 static PyMethodDef methods[] = {
@@ -569,8 +538,8 @@ static PyMethodDef methods[] = {
      "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},
     {"_repr_html_", py_sheet, METH_NOARGS, "For notebooks: a contact sheet."},
     {"__getnewargs_ex__", (PyCFunction)dataset_getnewargs, METH_NOARGS, NULL},
-    {"__enter__", dataset_enter, METH_NOARGS, NULL},
-    {"__exit__", (PyCFunction)dataset_exit, METH_VARARGS, NULL},
+    {"__enter__", py_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)dataset_close, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

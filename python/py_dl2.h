@@ -40,6 +40,15 @@ PyObject *py_raise(const struct py_state *state, const struct dl2_error *error);
 /* A string of the library's as Python has file names: bytes that are not UTF-8 survive. */
 PyObject *py_text(const char *text);
 
+/* Put an item, whose reference they take, into a new list or tuple, or under a name into a new
+ * dict. Where that fails, or the item is NULL, they clear what it was to go into, which may be
+ * NULL. */
+void py_put(PyObject **list, Py_ssize_t at, PyObject *item);
+void py_put_named(PyObject **dict, const char *name, PyObject *item);
+
+/* Methods of several types: __enter__. */
+PyObject *py_enter(PyObject *self, PyObject *unused);
+
 /* A name of a table, ended by NULL; the number where it stands, or -1 and ValueError. */
 int py_choice(const char *what, const char *name, const char *const *names);
 

@@ -318,17 +318,13 @@ static PyObject *list_of_bad(const struct py_loader *self)
     size_t count;
     const char *const *texts = dl2_loader_bad(self->loader, &count);
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *text = py_text(texts[i]);
-        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0)
-            Py_CLEAR(list);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        py_put(&list, (Py_ssize_t)i, py_text(texts[i]));
     return list;
 }
 
-static PyObject *loader_close(struct py_loader *self, PyObject *unused)
+static PyObject *loader_close(struct py_loader *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     if (self->loader && !self->closing) {
         if (!can_use(self) || !(self->last_bad = list_of_bad(self)))
             return NULL;
@@ -339,17 +335,6 @@ static PyObject *loader_close(struct py_loader *self, PyObject *unused)
             destroy(self);
     }
     Py_RETURN_NONE;
-}
-
-static PyObject *loader_enter(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return Py_NewRef(self);
-}
-
-static PyObject *loader_exit(struct py_loader *self, PyObject *args)
-{
-    return loader_close(self, args);
 }
 
 /* ---- epochs ---- */
@@ -468,11 +453,10 @@ static PyObject *list_of_targets(const struct dl2_batch *batch, unsigned number)
     PyObject *list = PyList_New(batch->count);
     for (unsigned i = 0; list && i < batch->count; i++) {
         const struct dl2_target *target = &batch->targets[i * batch->target_count + number];
-        PyObject *item = target->data ? PyBytes_FromStringAndSize((const char *)target->data,
-                                                                  (Py_ssize_t)target->size)
-                                      : Py_NewRef(Py_None);
-        if (!item || PyList_SetItem(list, i, item) < 0)
-            Py_CLEAR(list);
+        py_put(&list, i,
+               target->data
+                   ? PyBytes_FromStringAndSize((const char *)target->data, (Py_ssize_t)target->size)
+                   : Py_NewRef(Py_None));
     }
     return list;
 }
@@ -615,17 +599,13 @@ static Py_ssize_t loader_length(struct py_loader *self)
 static PyObject *list_of(const uint32_t *numbers, uint32_t count)
 {
     PyObject *list = PyList_New(count);
-    for (uint32_t i = 0; list && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLong(numbers[i]);
-        if (!number || PyList_SetItem(list, i, number) < 0)
-            Py_CLEAR(list);
-    }
+    for (uint32_t i = 0; list && i < count; i++)
+        py_put(&list, i, PyLong_FromUnsignedLong(numbers[i]));
     return list;
 }
 
-static PyObject *loader_state(struct py_loader *self, PyObject *unused)
+static PyObject *loader_state(struct py_loader *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_loader_position at = {.epoch = self->epoch};
     if (!can_use(self))
@@ -771,38 +751,30 @@ static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *
     if (reset)
         py_card_reset(&self->card);
     PyObject *dict = PyDict_New();
-    if (dict && (!card || PyDict_SetItemString(dict, "card", card) < 0))
-        Py_CLEAR(dict);
-    Py_XDECREF(card);
+    py_put_named(&dict, "card", card);
     for (size_t i = 0; dict && i < sizeof stats_fields / sizeof *stats_fields; i++) {
         const void *field = (const char *)&stats + stats_fields[i].offset;
-        PyObject *value = stats_fields[i].seconds
-                              ? PyFloat_FromDouble(*(const double *)field)
-                              : PyLong_FromUnsignedLongLong(*(const uint64_t *)field);
-        if (!value || PyDict_SetItemString(dict, stats_fields[i].name, value) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(value);
+        py_put_named(&dict, stats_fields[i].name,
+                     stats_fields[i].seconds
+                         ? PyFloat_FromDouble(*(const double *)field)
+                         : PyLong_FromUnsignedLongLong(*(const uint64_t *)field));
     }
     return dict;
 }
 
-static PyObject *loader_bad(struct py_loader *self, void *closure)
+static PyObject *loader_bad(struct py_loader *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     if (self->last_bad)
         return PySequence_List(self->last_bad);
     return can_use(self) ? list_of_bad(self) : NULL;
 }
 
-static PyObject *loader_settings(struct py_loader *self, void *closure)
+static PyObject *loader_settings(struct py_loader *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     PyObject *dict = py_settings_get(&self->settings, false);
     PyObject *external = PyDict_GetItemString(self->kwargs, "external");
     PyObject *copy = external == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(external);
-    if (dict && (!copy || PyDict_SetItemString(dict, "external", copy) < 0))
-        Py_CLEAR(dict);
-    Py_XDECREF(copy);
+    py_put_named(&dict, "external", copy);
     return dict;
 }
 
@@ -837,15 +809,13 @@ static PyObject *loader_repr(struct py_loader *self)
 }
 
 /* For pickle: a loader of the same arguments, which __setstate__ puts where this one is. */
-static PyObject *loader_getnewargs(struct py_loader *self, PyObject *unused)
+static PyObject *loader_getnewargs(struct py_loader *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyTuple_Pack(2, self->args, self->kwargs);
 }
 
-static PyObject *loader_dataset(struct py_loader *self, void *closure)
+static PyObject *loader_dataset(struct py_loader *self, void *Py_UNUSED(closure))
 {
-    (void)closure;
     return Py_NewRef(self->dataset ? (PyObject *)self->dataset : Py_None);
 }
 
@@ -889,8 +859,8 @@ static PyMethodDef methods[] = {
      "close($self)\n--\n\n"
      "Ends the workers and frees the memory, once no batch is seen any more. `with` does it,\n"
      "too."},
-    {"__enter__", loader_enter, METH_NOARGS, NULL},
-    {"__exit__", (PyCFunction)loader_exit, METH_VARARGS, NULL},
+    {"__enter__", py_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)loader_close, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

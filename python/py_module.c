@@ -59,6 +59,24 @@ PyObject *py_text(const char *text)
     return PyUnicode_DecodeFSDefault(text);
 }
 
+void py_put(PyObject **list, Py_ssize_t at, PyObject *item)
+{
+    if (!item || (PyList_Check(*list) ? PyList_SetItem : PyTuple_SetItem)(*list, at, item) < 0)
+        Py_CLEAR(*list);
+}
+
+void py_put_named(PyObject **dict, const char *name, PyObject *item)
+{
+    if (*dict && (!item || PyDict_SetItemString(*dict, name, item) < 0))
+        Py_CLEAR(*dict);
+    Py_XDECREF(item);
+}
+
+PyObject *py_enter(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return Py_NewRef(self);
+}
+
 int py_choice(const char *what, const char *name, const char *const *names)
 {
     for (int i = 0; names[i]; i++)

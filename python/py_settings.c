@@ -322,11 +322,8 @@ static PyObject *channels_of(const struct dl2_loader_config *config, const float
     if (config->dtype == DL2_UINT8 || config->volume_depth)
         return Py_NewRef(Py_None);
     PyObject *tuple = PyTuple_New((Py_ssize_t)config->channels);
-    for (Py_ssize_t i = 0; tuple && i < (Py_ssize_t)config->channels; i++) {
-        PyObject *number = shortest(values[i]);
-        if (!number || PyTuple_SetItem(tuple, i, number) < 0)
-            Py_CLEAR(tuple);
-    }
+    for (Py_ssize_t i = 0; tuple && i < (Py_ssize_t)config->channels; i++)
+        py_put(&tuple, i, shortest(values[i]));
     return tuple;
 }
 
@@ -373,10 +370,7 @@ PyObject *py_settings_get(const struct py_settings *from, bool pixels)
     for (int i = 0; dict && (setting = py_argument_at(i)); i++) {
         if (setting->kind == OBJECT || (pixels && !setting->pixels))
             continue;
-        PyObject *value = value_of(setting, from);
-        if (!value || PyDict_SetItemString(dict, setting->name, value) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(value);
+        py_put_named(&dict, setting->name, value_of(setting, from));
     }
     return dict;
 }

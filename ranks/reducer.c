@@ -53,9 +53,8 @@ static void *run(void *context)
 int dl2_reducer_start(const struct dl2_world *world, struct dl2_reducer **out,
                       struct dl2_error *error)
 {
-    struct dl2_reducer *reducer = dl2_calloc(1, sizeof *reducer);
-    if (!reducer)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to add up gradients");
+    struct dl2_reducer *reducer;
+    DL2_TRY(DL2_NEW(&reducer, 1, "adding up gradients", error));
     reducer->world = world;
     pthread_mutex_init(&reducer->mutex, NULL);
     pthread_cond_init(&reducer->changed, NULL);

@@ -123,9 +123,8 @@ int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
 static int gather_numbers(const struct dl2_world *world, double own, double **out,
                           struct dl2_error *error)
 {
-    DL2_AUTO_FREE double *numbers = dl2_calloc(world->size, sizeof *numbers);
-    if (!numbers)
-        return dl2_error_memory(error, "what ranks tell each other");
+    DL2_AUTO_FREE double *numbers = NULL;
+    DL2_TRY(DL2_NEW(&numbers, world->size, "what ranks tell each other", error));
     numbers[world->rank] = own;
     DL2_TRY(dl2_world_sum(world, numbers, world->size, error));
     *out = numbers;
@@ -156,9 +155,7 @@ int dl2_world_agree(const struct dl2_world *world, int status, struct dl2_error 
 static int broadcast_text(const struct dl2_world *world, unsigned rank, const char *own,
                           size_t length, char **text, struct dl2_error *error)
 {
-    *text = dl2_calloc(length + 1, 1);
-    if (!*text)
-        return dl2_error_memory(error, "what ranks tell each other");
+    DL2_TRY(DL2_NEW(text, length + 1, "what ranks tell each other", error));
     if (rank == dl2_world_rank(world))
         memcpy(*text, own, length);
     return world ? world->ops->broadcast(world, rank, *text, length, error) : DL2_OK;

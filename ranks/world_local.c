@@ -12,6 +12,7 @@
  */
 #include "ranks/world_local.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "ranks/world_numbers.h"
 
 #include <limits.h>
@@ -226,19 +227,17 @@ int dl2_local_create(unsigned ranks, struct dl2_local **out, struct dl2_error *e
     if (ranks < 1 || ranks > DL2_LOCAL_RANKS_MAX)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no world of %u ranks: 1 to %d are possible",
                              ranks, DL2_LOCAL_RANKS_MAX);
-    struct dl2_local *local = dl2_calloc(1, sizeof *local);
-    if (!local)
-        return dl2_error_memory(error, "%u ranks", ranks);
+    DL2_AUTO_FREE struct dl2_local *local = NULL;
+    DL2_TRY(DL2_NEW(&local, 1, "ranks", error));
     local->ranks = ranks;
     local->size = sizeof(struct shared) + DL2_WORLD_CHANNELS * (ranks + 1) * SLOT;
     void *memory =
         mmap(NULL, local->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        free(local);
+    if (memory == MAP_FAILED)
         return dl2_error_system(error, "can't have memory that %u ranks share", ranks);
-    }
     local->shared = memory; /* zeroes, which is how all of it begins */
     *out = local;
+    local = NULL;
     return DL2_OK;
 }
 
@@ -253,9 +252,8 @@ void dl2_local_destroy(struct dl2_local *local)
 int dl2_local_join(struct dl2_local *local, unsigned rank, bool owner, struct dl2_world **out,
                    struct dl2_error *error)
 {
-    struct member *member = dl2_calloc(1, sizeof *member);
-    if (!member)
-        return dl2_error_memory(error, "rank %u", rank);
+    struct member *member;
+    DL2_TRY(DL2_NEW(&member, 1, "a rank", error));
     member->base = (struct dl2_world){.ops = &dl2_world_local,
                                       .rank = rank,
                                       .size = local->ranks,

@@ -239,9 +239,7 @@ static int prepare(struct mpi *mpi, struct dl2_error *error)
                              "each would train alone: use srun --mpi=pmix, or mpirun",
                              tasks, machine);
     DL2_TRY(look_around(&mpi->base, error));
-    mpi->moved = dl2_calloc(1, sizeof *mpi->moved);
-    if (!mpi->moved)
-        return dl2_error_memory(error, "a world");
+    DL2_TRY(DL2_NEW(&mpi->moved, 1, "a world", error));
     const size_t ranks = mpi->base.size;
     for (int i = 0; i < DL2_WORLD_CHANNELS; i++) {
         /* Shares differ by one number at most, and parts of the largest have to fit. */
@@ -259,9 +257,8 @@ static int prepare(struct mpi *mpi, struct dl2_error *error)
 static int mpi_open(struct dl2_world **out, struct dl2_error *error)
 {
     int provided = MPI_THREAD_SINGLE;
-    struct mpi *mpi = dl2_calloc(1, sizeof *mpi);
-    if (!mpi)
-        return dl2_error_memory(error, "a world");
+    struct mpi *mpi;
+    DL2_TRY(DL2_NEW(&mpi, 1, "a world", error));
     mpi->base.ops = &dl2_world_mpi;
     for (int i = 0; i < DL2_WORLD_CHANNELS; i++)
         mpi->channels[i] = MPI_COMM_NULL;

@@ -244,8 +244,7 @@ int dl2_database_comment(PGconn *connection, const char *table, const char *what
                              1, &table, &result, error));
     if (*PQgetvalue(result, 0, 0) != 't')
         return DL2_OK;
-    *comment = strdup(PQgetvalue(result, 0, 1));
-    return *comment ? DL2_OK : dl2_error_memory(error, "a dataset");
+    return dl2_format(comment, error, "%s", PQgetvalue(result, 0, 1));
 }
 
 int dl2_database_no_table(const char *what, const char *table, struct dl2_error *error)
@@ -277,19 +276,16 @@ void dl2_database_close(struct dl2_database_place *place)
 int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,
                              struct dl2_database_pool **out, struct dl2_error *error)
 {
-    struct dl2_database_pool *pool = dl2_calloc(1, sizeof *pool);
-    *out = pool;
-    if (!pool)
-        return dl2_error_memory(error, "connections");
+    DL2_TRY(DL2_NEW(out, 1, "connections", error));
+    struct dl2_database_pool *pool = *out;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->changed, NULL);
     pool->most = MAX_CONNECTIONS;
     pool->given_up = true;
     atomic_init(&pool->process, getpid());
     pool->timeout = uri->timeout;
-    pool->server = strdup(uri->server);
-    pool->what = strdup(what);
-    return pool->server && pool->what ? DL2_OK : dl2_error_memory(error, "connections");
+    DL2_TRY(dl2_format(&pool->server, error, "%s", uri->server));
+    return dl2_format(&pool->what, error, "%s", what);
 }
 
 void dl2_database_pool_destroy(struct dl2_database_pool *pool)

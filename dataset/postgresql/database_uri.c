@@ -149,19 +149,15 @@ static int split_parameters(struct dl2_database_uri *uri, const char *parameters
 
 static int set_default(char **value, const char *name, struct dl2_error *error)
 {
-    if (!*value && !(*value = strdup(name)))
-        return dl2_error_memory(error, "a dataset");
-    return DL2_OK;
+    return *value ? DL2_OK : dl2_format(value, error, "%s", name);
 }
 
 static int split_schema(struct dl2_database_uri *uri, struct dl2_error *error)
 {
     char *dot = uri->schema ? NULL : strchr(uri->table, '.');
     if (dot) {
-        uri->schema = strndup(uri->table, (size_t)(dot - uri->table));
+        DL2_TRY(dl2_format(&uri->schema, error, "%.*s", (int)(dot - uri->table), uri->table));
         memmove(uri->table, dot + 1, strlen(dot));
-        if (!uri->schema)
-            return dl2_error_memory(error, "a dataset");
     }
     if (!*uri->table || strlen(uri->table) > MAX_NAME_BYTES ||
         (uri->schema && (!*uri->schema || strlen(uri->schema) > MAX_NAME_BYTES)))

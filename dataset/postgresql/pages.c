@@ -289,9 +289,7 @@ static int look_at_heaps(struct dl2_pages *pages, const char *table, const char 
     if (count > MAX_TABLES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: access=pages knows at most %d partitions",
                              pages->what, MAX_TABLES);
-    pages->heaps = dl2_calloc((size_t)count, sizeof *pages->heaps);
-    if (!pages->heaps)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&pages->heaps, (size_t)count, "a dataset", error));
     for (int row = 0; row < count; row++)
         DL2_TRY(add_heap(pages, result, row, image, error));
     return DL2_OK;
@@ -547,10 +545,8 @@ int dl2_pages_find(struct dl2_pages *pages, size_t *found, struct dl2_error *err
     size_t missing = 0;
     uint32_t *order;
     pages->count = pages->rows.size / sizeof(struct dl2_pages_row);
-    pages->images = dl2_calloc(pages->count, sizeof *pages->images);
-    pages->sums = dl2_calloc(pages->count, sizeof *pages->sums);
-    if (!pages->images || !pages->sums)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&pages->images, pages->count, "a dataset", error));
+    DL2_TRY(DL2_NEW(&pages->sums, pages->count, "a dataset", error));
     DL2_TRY(sort_rows(pages, &order, error));
     int status = look_at_files(pages, order, &missing, error);
     if (status == DL2_OK && missing) {

@@ -34,9 +34,8 @@ static int postgresql_open(struct dl2_dataset *dataset, const char *path,
                            const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     (void)options; /* a table has no files to be left out */
-    struct dl2_postgresql_table *table = dl2_calloc(1, sizeof *table);
-    if (!table)
-        return dl2_error_memory(error, "a dataset");
+    struct dl2_postgresql_table *table;
+    DL2_TRY(DL2_NEW(&table, 1, "a dataset", error));
     dataset->state = table;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

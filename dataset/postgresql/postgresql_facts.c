@@ -14,7 +14,7 @@
 static int load_comment(const struct dl2_database_place *place, json_t **json,
                         struct dl2_error *error)
 {
-    char *comment;
+    DL2_AUTO_FREE char *comment = NULL;
     *json = NULL;
     DL2_TRY(dl2_database_comment(place->connection, place->table, place->what, &comment, error));
     *json = comment ? json_loads(comment, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -22,7 +22,6 @@ static int load_comment(const struct dl2_database_place *place, json_t **json,
         json_decref(*json);
         *json = NULL;
     }
-    free(comment);
     return DL2_OK;
 }
 
@@ -129,8 +128,7 @@ static int facts_identify(const char *what, char **identity, struct dl2_error *e
         1, &table, &result, error));
     if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
         return DL2_OK;
-    *identity = strdup(PQgetvalue(result, 0, 0));
-    return *identity ? DL2_OK : dl2_error_memory(error, "a table");
+    return dl2_format(identity, error, "%s", PQgetvalue(result, 0, 0));
 }
 
 const struct dl2_facts_store dl2_database_facts = {

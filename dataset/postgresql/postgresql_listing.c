@@ -126,10 +126,9 @@ static int print_beside(const struct listing *listing, const PGresult *result, F
         fprintf(out, "SELECT * FROM unnest(t.beside, t.beside_data)");
         more = " UNION ALL ";
     }
-    DL2_AUTO_FREE char *names =
-        strdup(listing->table->uri.beside ? listing->table->uri.beside : "");
-    if (!names)
-        return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE char *names = NULL;
+    const char *beside = listing->table->uri.beside;
+    DL2_TRY(dl2_format(&names, error, "%s", beside ? beside : ""));
     char *rest = names;
     for (const char *name; *names && (name = strsep(&rest, ","));) {
         struct column column = {0};
@@ -228,9 +227,7 @@ static int look_at_partitions(struct listing *listing, struct dl2_error *error)
     const int count = PQntuples(result);
     table->partition_of.size = 0; /* of a listing whose connection was lost */
     free(table->partitions);
-    table->partitions = dl2_calloc((size_t)count, sizeof *table->partitions);
-    if (!table->partitions)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(DL2_NEW(&table->partitions, (size_t)count, "a dataset", error));
     for (int i = 0; i < count; i++)
         table->partitions[i] = (struct dl2_postgresql_partition){
             (uint32_t)strtoul(PQgetvalue(result, i, 0), NULL, 10), (uint32_t)i};
@@ -305,8 +302,7 @@ static int check_key(struct listing *listing, const PGresult *result, struct dl2
             error, DL2_ERR_FORMAT,
             "%s: the key \"%.200s\" comes twice; name another column by key=", listing->what, key);
     free(listing->last_key);
-    listing->last_key = strdup(key);
-    return listing->last_key ? DL2_OK : dl2_error_memory(error, "a dataset");
+    return dl2_format(&listing->last_key, error, "%s", key);
 }
 
 /* Columns of the listing. */

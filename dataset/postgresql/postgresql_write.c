@@ -136,9 +136,8 @@ static void sink_close(void *state)
 static int sink_open(const char *path, const char *const *classes, unsigned class_count,
                      void **state, struct dl2_error *error)
 {
-    struct writing *writing = dl2_calloc(1, sizeof *writing);
-    if (!writing)
-        return dl2_error_memory(error, "a table");
+    struct writing *writing;
+    DL2_TRY(DL2_NEW(&writing, 1, "a table", error));
     writing->what = strdup(path);
     int status = writing->what ? list_classes(writing, classes, class_count, error)
                                : dl2_error_memory(error, "a table");

@@ -98,9 +98,7 @@ int dl2_address_parse(const char *text, struct dl2_address *address, struct dl2_
         end--;
     DL2_TRY(dl2_format(&address->place, error, "%s%.*s", scheme->is_s3 ? "" : scheme->start,
                        (int)length, place));
-    address->path = strndup(path, end);
-    if (!address->path)
-        return dl2_error_memory(error, "an address");
+    DL2_TRY(dl2_format(&address->path, error, "%.*s", (int)end, path));
     return scheme->is_s3 ? DL2_OK : check_url_path(text, path, error);
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -64,12 +65,9 @@ static int read_aws_file(const char *variable, const char *name, struct aws_file
 {
     const char *given = getenv(variable), *home = getenv("HOME");
     *file = (struct aws_file){0};
-    if (given && *given)
-        file->path = strdup(given);
-    else if (asprintf(&file->path, "%s/.aws/%s", home && *home ? home : "/", name) < 0)
-        file->path = NULL;
-    if (!file->path)
-        return dl2_error_memory(error, "credentials");
+    DL2_TRY(given && *given
+                ? dl2_format(&file->path, error, "%s", given)
+                : dl2_format(&file->path, error, "%s/.aws/%s", home && *home ? home : "/", name));
     if (!dl2_is_file(file->path))
         return given && *given
                    ? dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: no such file, but %s names it",
@@ -96,17 +94,17 @@ struct profile {
 
 static char *profile_value(struct profile *profile, const char *name)
 {
-    char *section = NULL, *value = NULL;
+    DL2_AUTO_FREE char *section = NULL;
+    char *value = NULL;
     bool there = false;
     if (profile->credentials.text.data)
         value = dl2_ini_value((char *)profile->credentials.text.data, profile->name, name, &there);
     profile->there = profile->there || there;
     const bool plain = !strcmp(profile->name, "default");
     if (!value && profile->config.text.data &&
-        asprintf(&section, "%s%s", plain ? "" : "profile ", profile->name) >= 0) {
+        dl2_format(&section, NULL, "%s%s", plain ? "" : "profile ", profile->name) == DL2_OK) {
         value = dl2_ini_value((char *)profile->config.text.data, section, name, &there);
         profile->there = profile->there || there;
-        free(section);
     }
     return value;
 }
@@ -167,8 +165,7 @@ static int refuse_other_ways(struct profile *profile, struct dl2_error *error)
     static const char *const ways[] = {"sso_session", "sso_start_url", "role_arn",
                                        "credential_process", "web_identity_token_file"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        char *value = profile_value(profile, ways[i]);
-        free(value);
+        DL2_AUTO_FREE char *value = profile_value(profile, ways[i]);
         if (value)
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "the profile %s gets its keys by %s, which only the AWS command "

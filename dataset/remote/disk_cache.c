@@ -104,47 +104,37 @@ static void add_found(struct found_entries *found, const char *folder, const cha
 
 static void look_into(int root, const char *name, struct found_entries *found)
 {
-    const int descriptor = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = descriptor < 0 ? NULL : fdopendir(descriptor);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = dl2_open_folder(root, name);
     const struct dirent *entry;
     struct stat info;
     while (folder && (entry = readdir(folder))) {
-        if (fstatat(descriptor, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
             !S_ISREG(info.st_mode))
             continue;
         if (is_hex(entry->d_name, 32))
             add_found(found, name, entry->d_name, &info);
         else if (!strncmp(entry->d_name, ".new-", 5) && info.st_mtime < time(NULL) - OLD_TEMPORARY)
-            unlinkat(descriptor, entry->d_name, 0);
+            unlinkat(dirfd(folder), entry->d_name, 0);
     }
-    if (folder)
-        closedir(folder);
-    else if (descriptor >= 0)
-        close(descriptor);
 }
 
 /* Removes the entries that were used least recently; what is left, in bytes. */
 static uint64_t make_room(const struct dl2_disk_cache *cache)
 {
     struct found_entries found = {DL2_BYTES_INIT, 0};
-    const int root = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = root < 0 ? NULL : fdopendir(root);
+    DL2_CLEANUP(dl2_close_folder) DIR *folder = dl2_open_folder(AT_FDCWD, cache->folder);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder)))
         if (is_hex(entry->d_name, 2))
-            look_into(root, entry->d_name, &found);
+            look_into(dirfd(folder), entry->d_name, &found);
     if (found.bytes > cache->limit) {
         const struct found_entry *entries = (struct found_entry *)found.list.data;
         const size_t count = found.list.size / sizeof *entries;
         qsort(found.list.data, count, sizeof *entries, compare_use);
         for (size_t i = 0; i < count && found.bytes > cache->limit / 100 * KEEP_PERCENT; i++)
-            if (unlinkat(root, entries[i].name, 0) == 0 || errno == ENOENT)
+            if (unlinkat(dirfd(folder), entries[i].name, 0) == 0 || errno == ENOENT)
                 found.bytes -= entries[i].bytes;
     }
-    if (folder)
-        closedir(folder);
-    else if (root >= 0)
-        close(root);
     dl2_bytes_free(&found.list);
     return found.bytes;
 }
@@ -215,62 +205,37 @@ static int read_entry_of(int fd, const struct dl2_cache_unit *unit, struct dl2_b
 bool dl2_disk_cache_get(struct dl2_disk_cache *cache, const struct dl2_cache_unit *unit,
                         struct dl2_bytes *bytes, uint64_t *offset)
 {
-    char *path = entry_path(cache, unit);
+    DL2_AUTO_FREE char *path = entry_path(cache, unit);
+    DL2_CLEANUP(dl2_close_file)
     const int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     const int good = fd < 0 ? -1 : read_entry_of(fd, unit, bytes, offset);
     if (good == 1)
         futimens(fd, NULL);
-    if (fd >= 0)
-        close(fd);
     if (good == 0) {
         unlink(path);
         atomic_fetch_add(&cache->damaged, 1);
     }
-    free(path);
     return good == 1;
-}
-
-static bool write_all(int fd, const void *data, size_t size)
-{
-    const uint8_t *at = data;
-    while (size) {
-        const ssize_t count = write(fd, at, size);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        at += count;
-        size -= (size_t)count;
-    }
-    return true;
 }
 
 static bool write_entry(struct dl2_disk_cache *cache, const char *path, const struct head *head,
                         const char *object, const uint8_t *data, size_t size)
 {
-    char *temporary;
+    DL2_AUTO_FREE char *temporary = NULL;
     const int folder = (int)(dl2_path_base(path) - path);
-    if (asprintf(&temporary, "%.*s.new-%ld-%" PRIu64, folder, path, (long)getpid(),
-                 (uint64_t)atomic_fetch_add(&cache->number, 1)) < 0)
+    if (dl2_format(&temporary, NULL, "%.*s.new-%ld-%" PRIu64, folder, path, (long)getpid(),
+                   (uint64_t)atomic_fetch_add(&cache->number, 1)) < 0)
         return false;
     const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
     int fd = open(temporary, flags, 0666);
     if (fd < 0 && errno == ENOENT && dl2_make_folder_of(path, NULL) == DL2_OK)
         fd = open(temporary, flags, 0666);
-    bool good = fd >= 0 && write_all(fd, head, sizeof *head) &&
-                write_all(fd, object, strlen(object)) && write_all(fd, data, size);
-    int reason = errno;
-    if (fd >= 0 && close(fd) < 0 && good) {
-        good = false;
-        reason = errno;
-    }
-    if (good && rename(temporary, path) < 0) {
-        good = false;
-        reason = errno;
-    }
+    bool good = fd >= 0 && dl2_write_all(fd, head, sizeof *head) &&
+                dl2_write_all(fd, object, strlen(object)) && dl2_write_all(fd, data, size);
+    good = (fd < 0 || close(fd) == 0) && good && rename(temporary, path) == 0;
+    const int reason = errno;
     if (!good && fd >= 0)
         unlink(temporary);
-    free(temporary);
     errno = reason;
     return good;
 }
@@ -286,22 +251,20 @@ void dl2_disk_cache_put(struct dl2_disk_cache *cache, const struct dl2_cache_uni
         return;
     memcpy(head.magic, magic, sizeof magic);
     head.sum = htole64(sum_of(&head, unit->object, data, size));
-    char *path = entry_path(cache, unit);
+    DL2_AUTO_FREE char *path = entry_path(cache, unit);
     count_write(cache, size + sizeof head + strlen(unit->object));
     errno = ENOMEM;
     if (!path || !write_entry(cache, path, &head, unit->object, data, size)) {
         atomic_store(&cache->reason, errno);
         atomic_fetch_add(&cache->lost, 1);
     }
-    free(path);
 }
 
 void dl2_disk_cache_remove(struct dl2_disk_cache *cache, const struct dl2_cache_unit *unit)
 {
-    char *path = entry_path(cache, unit);
+    DL2_AUTO_FREE char *path = entry_path(cache, unit);
     if (path && unlink(path) == 0)
         atomic_fetch_add(&cache->damaged, 1);
-    free(path);
 }
 
 void dl2_disk_cache_get_stats(const struct dl2_disk_cache *cache, struct dl2_remote_stats *stats)
@@ -320,14 +283,13 @@ int dl2_disk_cache_open(const char *folder, uint64_t limit, struct dl2_disk_cach
     DL2_TRY(dl2_make_folders(folder, error));
     if (access(folder, R_OK | W_OK | X_OK) < 0)
         return dl2_error_system(error, "%s: cannot be a cache", folder);
-    struct dl2_disk_cache *cache = dl2_calloc(1, sizeof *cache);
-    if (!cache || !(cache->folder = strdup(folder))) {
-        free(cache);
-        return dl2_error_memory(error, "a cache");
-    }
+    DL2_AUTO_FREE struct dl2_disk_cache *cache = NULL;
+    DL2_TRY(DL2_NEW(&cache, 1, "a cache", error));
+    DL2_TRY(dl2_format(&cache->folder, error, "%s", folder));
     cache->limit = limit;
     atomic_store(&cache->known, make_room(cache));
     *out = cache;
+    cache = NULL;
     return DL2_OK;
 }
 

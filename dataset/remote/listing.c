@@ -119,17 +119,12 @@ static void end_object(struct reading *reading)
         stop(reading, DL2_ERR_LIMIT, "it has more than 2^32 objects");
         return;
     }
-    if (listing->count == listing->room) {
-        const size_t room = listing->room ? 2 * listing->room : 1024;
-        struct dl2_listed_object *grown = dl2_realloc(listing->objects, room, sizeof *grown);
-        if (!grown) {
-            stop(reading, DL2_ERR_MEMORY, "out of memory for a listing");
-            return;
-        }
-        listing->objects = grown;
-        listing->room = room;
+    if (dl2_bytes_append(&listing->block, &reading->object, sizeof reading->object, NULL) < 0) {
+        stop(reading, DL2_ERR_MEMORY, "out of memory for a listing");
+        return;
     }
-    listing->objects[listing->count++] = reading->object;
+    listing->objects = (struct dl2_listed_object *)(void *)listing->block.data;
+    listing->count++;
 }
 
 static void end_of_listing(struct reading *reading, const char *name)
@@ -227,9 +222,8 @@ static void parse(struct reading *reading, const uint8_t *text, size_t size)
 int dl2_listing_read(const uint8_t *text, size_t size, struct dl2_listing *listing,
                      struct dl2_error *error)
 {
-    struct reading *reading = dl2_calloc(1, sizeof *reading);
-    if (!reading)
-        return dl2_error_memory(error, "a listing");
+    struct reading *reading;
+    DL2_TRY(DL2_NEW(&reading, 1, "a listing", error));
     reading->listing = listing;
     listing->next.size = 0;
     if (!listing->strings.size) /* ETags that are not there */

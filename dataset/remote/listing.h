@@ -17,8 +17,9 @@ struct dl2_listed_object {
 
 /* Zero it first; pages are appended. */
 struct dl2_listing {
-    struct dl2_listed_object *objects;
-    size_t count, room;
+    struct dl2_listed_object *objects; /* in `block` */
+    size_t count;
+    struct dl2_bytes block;
     struct dl2_bytes strings;
     struct dl2_bytes next; /* what continues the listing, a string; size 0: it is complete */
 };

@@ -73,22 +73,17 @@ static int get_session(struct dl2_remote *remote, struct session **out, struct d
         *out = session;
         return DL2_OK;
     }
-    struct session *own = dl2_calloc(1, sizeof *own);
-    if (!own)
-        return dl2_error_memory(error, "requests");
+    DL2_AUTO_FREE struct session *own = NULL;
+    DL2_TRY(DL2_NEW(&own, 1, "requests", error));
     own->process = getpid();
-    const int status = remote->driver->create(&remote->settings, &own->transport, error);
-    if (status < 0) {
-        free(own);
-        return status;
-    }
+    DL2_TRY(remote->driver->create(&remote->settings, &own->transport, error));
     /* What the parent of a fork had stays as it is: its thread is not here to end it. */
     if (atomic_compare_exchange_strong(&remote->session, &session, own)) {
         *out = own;
+        own = NULL;
         return DL2_OK;
     }
     remote->driver->destroy(own->transport); /* another thread was faster */
-    free(own);
     *out = session;
     return DL2_OK;
 }
@@ -192,10 +187,8 @@ static int open_parts(struct dl2_remote *remote, const char *address,
     DL2_TRY(dl2_address_parse(address, &remote->address, error));
     if (remote->address.is_s3) {
         const int status = dl2_credentials_load(&remote->credentials, error);
-        if (status < 0) {
-            dl2_error_prefix(error, "%s", address);
-            return status;
-        }
+        dl2_error_prefix(error, "%s", address);
+        DL2_TRY(status);
     }
     remote->settings = (struct dl2_transport_settings){
         .requests = options->requests ? options->requests : DEFAULT_REQUESTS,
@@ -219,9 +212,8 @@ int dl2_remote_open(const char *address, const struct dl2_remote_options *option
     if (!drivers[0])
         return dl2_address_unsupported(address, error);
     DL2_TRY(check_options(options, error));
-    struct dl2_remote *remote = dl2_calloc(1, sizeof *remote);
-    if (!remote)
-        return dl2_error_memory(error, "a dataset");
+    struct dl2_remote *remote;
+    DL2_TRY(DL2_NEW(&remote, 1, "a dataset", error));
     remote->driver = drivers[0];
     const int status = open_parts(remote, address, options, error);
     if (status < 0)
@@ -600,9 +592,8 @@ static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_byt
                      struct dl2_error *error)
 {
     const size_t rest = out->size - FIRST_BYTES, count = (rest + PIECE_BYTES - 1) / PIECE_BYTES;
-    DL2_AUTO_FREE struct dl2_remote_read *reads = dl2_calloc(count, sizeof *reads);
-    if (!reads)
-        return dl2_error_memory(error, "requests");
+    DL2_AUTO_FREE struct dl2_remote_read *reads = NULL;
+    DL2_TRY(DL2_NEW(&reads, count, "requests", error));
     for (size_t i = 0, at = FIRST_BYTES; i < count; i++) {
         const size_t left = out->size - at, size = left < PIECE_BYTES ? left : PIECE_BYTES;
         reads[i] = (struct dl2_remote_read){.file = file,
@@ -650,7 +641,7 @@ int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_by
 
 void dl2_listing_free(struct dl2_listing *listing)
 {
-    free(listing->objects);
+    dl2_bytes_free(&listing->block);
     dl2_bytes_free(&listing->strings);
     dl2_bytes_free(&listing->next);
     *listing = (struct dl2_listing){0};
@@ -685,10 +676,10 @@ enum { LOOKS = 256 };
 static int look_at_some(struct dl2_remote_file *files, int64_t *times_ns, size_t count,
                         size_t *next, size_t *failed, struct dl2_error *error)
 {
-    struct dl2_remote_transfer *transfers = dl2_calloc(LOOKS, sizeof *transfers);
+    DL2_AUTO_FREE struct dl2_remote_transfer *transfers = NULL;
     size_t numbers[LOOKS], asked = 0;
     uint8_t bytes[LOOKS];
-    int status = transfers ? DL2_OK : dl2_error_memory(error, "requests");
+    int status = DL2_NEW(&transfers, LOOKS, "requests", error);
     for (; status == DL2_OK && *next < count && asked < LOOKS; ++*next) {
         struct dl2_remote_file *file = &files[*next];
         if (file->bytes != DL2_REMOTE_UNKNOWN)
@@ -723,7 +714,6 @@ static int look_at_some(struct dl2_remote_file *files, int64_t *times_ns, size_t
         free((char *)transfer->url);
         free((char *)transfer->what);
     }
-    free(transfers);
     return status;
 }
 
@@ -741,9 +731,7 @@ int dl2_remote_look(struct dl2_remote_file *files, int64_t *times_ns, size_t cou
 static int read_path(const struct dl2_address *address, const char *text, char **path,
                      struct dl2_error *error)
 {
-    *path = strdup(address->path);
-    if (!*path)
-        return dl2_error_memory(error, "an address");
+    DL2_TRY(dl2_format(path, error, "%s", address->path));
     return address->is_s3 || dl2_percent_decode(*path)
                ? DL2_OK
                : dl2_error_set(error, DL2_ERR_ARGUMENT,

@@ -18,13 +18,11 @@
 
 #include <curl/curl.h>
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,8 +52,6 @@ struct dl2_transfer_slot {
     /* The answer, so far. */
     uint64_t first, last; /* of Content-Range */
     bool has_range, has_total;
-    char request[128], region[64], range_text[128];
-    double retry_after; /* seconds; negative: not said */
     uint8_t note[MAX_NOTE];
     size_t note_size;
     const char *wrong; /* why the answer is no good; NULL: it is, so far */
@@ -88,35 +84,21 @@ static size_t size_min(size_t a, size_t b)
 
 /* ---- One request: what libcurl tells while it is under way */
 
-static bool is_header(const char *line, size_t size, const char *name, const char **value,
-                      size_t *length)
+/* A header of the answer, behind any redirections; "" where it has none. */
+static const char *header_of(const struct dl2_transfer_slot *slot, const char *name)
 {
-    const size_t name_length = strlen(name);
-    if (size <= name_length || strncasecmp(line, name, name_length) != 0 ||
-        line[name_length] != ':')
-        return false;
-    *value = line + name_length + 1;
-    *length = size - name_length - 1;
-    while (*length && isspace((unsigned char)**value))
-        ++*value, --*length;
-    while (*length && isspace((unsigned char)(*value)[*length - 1]))
-        --*length;
-    return true;
-}
-
-static void copy_value(char *out, size_t size, const char *value, size_t length)
-{
-    length = size_min(length, size - 1);
-    memcpy(out, value, length);
-    out[length] = '\0';
+    struct curl_header *header;
+    return curl_easy_header(slot->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK
+               ? header->value
+               : "";
 }
 
 /* "bytes 0-99/1000" or, of an empty object, "bytes * /0" without the blank. */
-static void read_content_range(struct dl2_transfer_slot *slot, const char *text)
+static void read_content_range(struct dl2_transfer_slot *slot)
 {
+    const char *text = header_of(slot, "content-range");
     uint64_t first, last, total;
     int end = 0;
-    copy_value(slot->range_text, sizeof slot->range_text, text, strlen(text));
     if (sscanf(text, "bytes %" SCNu64 "-%" SCNu64 "/%" SCNu64 "%n", &first, &last, &total, &end) ==
             3 &&
         !text[end]) {
@@ -142,49 +124,16 @@ static double read_retry_after(const char *text)
     return date >= 0 && left < 0 ? 0 : left;
 }
 
-static void forget_answer(struct dl2_transfer_slot *slot)
+/* What the headers say of the object. */
+static void read_headers(struct dl2_transfer_slot *slot)
 {
     struct dl2_remote_transfer *transfer = slot->transfer;
-    slot->has_range = slot->has_total = false;
-    slot->request[0] = slot->region[0] = slot->range_text[0] = '\0';
-    slot->retry_after = -1;
-    slot->note_size = 0;
-    slot->wrong = NULL;
-    slot->wrong_for_good = false;
-    transfer->got = 0;
-    transfer->total = 0;
-    transfer->etag[0] = '\0';
-    transfer->changed = -1;
-    transfer->body.size = 0;
-}
-
-static size_t take_header(char *line, size_t one, size_t size, void *context)
-{
-    struct dl2_transfer_slot *slot = context;
-    struct dl2_remote_transfer *transfer = slot->transfer;
-    const char *value;
-    char text[128];
-    size_t length;
-    (void)one;
-    if (size > 5 && !memcmp(line, "HTTP/", 5)) /* an answer begins, perhaps after a redirection */
-        forget_answer(slot);
-    else if (is_header(line, size, "etag", &value, &length) && length < sizeof transfer->etag)
-        copy_value(transfer->etag, sizeof transfer->etag, value, length);
-    else if (is_header(line, size, "content-range", &value, &length)) {
-        copy_value(text, sizeof text, value, length);
-        read_content_range(slot, text);
-    } else if (is_header(line, size, "last-modified", &value, &length)) {
-        copy_value(text, sizeof text, value, length);
-        transfer->changed = (int64_t)curl_getdate(text, NULL);
-    } else if (is_header(line, size, "retry-after", &value, &length)) {
-        copy_value(text, sizeof text, value, length);
-        slot->retry_after = read_retry_after(text);
-    } else if (is_header(line, size, "x-amz-request-id", &value, &length) ||
-               is_header(line, size, "x-request-id", &value, &length))
-        copy_value(slot->request, sizeof slot->request, value, length);
-    else if (is_header(line, size, "x-amz-bucket-region", &value, &length))
-        copy_value(slot->region, sizeof slot->region, value, length);
-    return size;
+    const char *etag = header_of(slot, "etag");
+    if (strlen(etag) < sizeof transfer->etag)
+        strcpy(transfer->etag, etag);
+    transfer->changed = (int64_t)curl_getdate(header_of(slot, "last-modified"), NULL);
+    if (!slot->has_range)
+        read_content_range(slot);
 }
 
 static size_t refuse(struct dl2_transfer_slot *slot, const char *why, bool for_good)
@@ -197,6 +146,8 @@ static size_t refuse(struct dl2_transfer_slot *slot, const char *why, bool for_g
 static size_t take_range(struct dl2_transfer_slot *slot, long code, const void *data, size_t size)
 {
     struct dl2_remote_transfer *transfer = slot->transfer;
+    if (!slot->has_range)
+        read_content_range(slot);
     if (code == 200 && !slot->has_range && transfer->offset == 0) {
         /* The whole object, of a server that thinks no range is worth its while. */
         curl_off_t length = -1;
@@ -297,8 +248,6 @@ static bool prepare(struct dl2_transfer_slot *slot)
         SET(CURLOPT_CAINFO, settings->credentials->authorities);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    SET(CURLOPT_HEADERFUNCTION, take_header);
-    SET(CURLOPT_HEADERDATA, slot);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, slot);
     SET(CURLOPT_PRIVATE, slot);
@@ -345,8 +294,16 @@ static void begin(struct dl2_transport *transport, struct dl2_transfer_slot *slo
 {
     slot->transfer = transfer;
     transfer->slot = slot;
-    forget_answer(slot);
+    slot->has_range = slot->has_total = false;
+    slot->note_size = 0;
+    slot->wrong = NULL;
+    slot->wrong_for_good = false;
     transfer->code = 0;
+    transfer->got = 0;
+    transfer->total = 0;
+    transfer->etag[0] = '\0';
+    transfer->changed = -1;
+    transfer->body.size = 0;
     if (prepare(slot) && curl_multi_add_handle(transport->multi, slot->easy) == CURLM_OK) {
         transport->under_way++;
         transport->stats.retries += transfer->tries > 0;
@@ -428,6 +385,7 @@ static enum verdict judge(struct dl2_transfer_slot *slot, CURLcode result,
     struct dl2_remote_transfer *transfer = slot->transfer;
     *store = (struct dl2_store_error){.code = ""};
     curl_easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &transfer->code);
+    read_headers(slot);
     slot->transport->answered = slot->transport->answered || transfer->code;
     if (slot->wrong)
         return slot->wrong_for_good ? BAD : AGAIN;
@@ -458,7 +416,8 @@ static const char *advise(const struct dl2_transfer_slot *slot, const struct dl2
     if (code == 412)
         return "; the file was changed while it was read: load it again when it rests";
     if (needs_region(slot, store))
-        return *slot->region ? "; set AWS_REGION to " : "; set AWS_REGION to the bucket's region";
+        return *header_of(slot, "x-amz-bucket-region") ? "; set AWS_REGION to "
+                                                       : "; set AWS_REGION to the bucket's region";
     if (!strcmp(store->code, "ExpiredToken"))
         return "; the session is over: get new credentials";
     if (!strcmp(store->code, "NoSuchBucket"))
@@ -485,15 +444,19 @@ static void describe(struct dl2_transfer_slot *slot, CURLcode result,
     char tries[64] = "";
     if (transfer->tries > 1)
         snprintf(tries, sizeof tries, "; tried %u times", transfer->tries);
-    const char *request = *slot->request ? slot->request : store->request;
+    const char *range = transfer->data ? header_of(slot, "content-range") : "";
+    const char *request = header_of(slot, "x-amz-request-id");
+    if (!*request)
+        request = header_of(slot, "x-request-id");
+    if (!*request)
+        request = store->request;
     char id[160] = "";
     if (*request)
         snprintf(id, sizeof id, " (request %s)", request);
     if (slot->wrong) {
-        const bool shown = transfer->data && *slot->range_text;
-        transfer->status = dl2_error_set(
-            &transfer->error, DL2_ERR_LOST, "%s: %s%s%s%s%s%s", transfer->what, slot->wrong,
-            shown ? " (" : "", shown ? slot->range_text : "", shown ? ")" : "", id, tries);
+        transfer->status =
+            dl2_error_set(&transfer->error, DL2_ERR_LOST, "%s: %s%s%s%s%s%s", transfer->what,
+                          slot->wrong, *range ? " (" : "", range, *range ? ")" : "", id, tries);
     } else if (result != CURLE_OK) {
         transfer->status = dl2_error_set(
             &transfer->error, DL2_ERR_LOST, "%s: %s%s%s", transfer->what,
@@ -506,12 +469,13 @@ static void describe(struct dl2_transfer_slot *slot, CURLcode result,
             tries);
     } else {
         const bool missing = transfer->code == 404 || transfer->code == 410;
-        transfer->status = dl2_error_set(
-            &transfer->error, missing ? DL2_ERR_ARGUMENT : DL2_ERR_LOST,
-            "%s: status %ld%s%s%s%s%s%s%s%s%s", transfer->what, transfer->code,
-            missing && !*store->code ? ": there is no such file" : "", *store->code ? " " : "",
-            store->code, *store->message ? ": " : "", store->message, id, tries,
-            advise(slot, store), needs_region(slot, store) ? slot->region : "");
+        transfer->status =
+            dl2_error_set(&transfer->error, missing ? DL2_ERR_ARGUMENT : DL2_ERR_LOST,
+                          "%s: status %ld%s%s%s%s%s%s%s%s%s", transfer->what, transfer->code,
+                          missing && !*store->code ? ": there is no such file" : "",
+                          *store->code ? " " : "", store->code, *store->message ? ": " : "",
+                          store->message, id, tries, advise(slot, store),
+                          needs_region(slot, store) ? header_of(slot, "x-amz-bucket-region") : "");
     }
 }
 
@@ -521,19 +485,19 @@ static bool wait_again(struct dl2_transport *transport, struct dl2_transfer_slot
 {
     struct dl2_remote_transfer *transfer = slot->transfer;
     const double now = dl2_clock_wall();
+    const double asked = read_retry_after(header_of(slot, "retry-after"));
     double pause = FIRST_PAUSE;
     for (unsigned i = 1; i < transfer->tries && pause < LONGEST_PAUSE; i++)
         pause *= 2;
     pause = pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
     pause *= 0.5 + 0.5 * dl2_random_uniform(&transport->random);
-    if (slot->retry_after > pause)
-        pause = slot->retry_after;
+    if (asked > pause)
+        pause = asked;
     if (transfer->tries == 1)
         transfer->first_failure = now;
     const bool stranger = !transport->answered && transfer->tries >= TRIES_OF_A_STRANGER;
     if (stranger || pause > LONGEST_ASKED ||
-        (now + pause - transfer->first_failure > transport->settings.retry_limit &&
-         slot->retry_after <= 0))
+        (now + pause - transfer->first_failure > transport->settings.retry_limit && asked <= 0))
         return false;
     if (now - transfer->first_failure > transport->settings.retry_limit)
         return false;
@@ -756,9 +720,8 @@ static int curl_create(const struct dl2_transport_settings *settings, struct dl2
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_curl);
-    struct dl2_transport *transport = dl2_calloc(1, sizeof *transport);
-    if (!transport)
-        return dl2_error_memory(error, "requests");
+    struct dl2_transport *transport;
+    DL2_TRY(DL2_NEW(&transport, 1, "requests", error));
     pthread_mutex_init(&transport->mutex, NULL);
     transport->settings = *settings;
     /* Only pauses are drawn: two processes must not draw the same. */

@@ -90,7 +90,7 @@ static int begin(struct upload *upload, struct dl2_error *error)
 static int send_parts(const struct upload *upload, struct dl2_remote_transfer *transfers,
                       struct dl2_error *error)
 {
-    char *what = dl2_remote_shown(upload->remote, upload->name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(upload->remote, upload->name);
     int status = what ? DL2_OK : dl2_error_memory(error, "an upload");
     for (size_t i = 0; i < upload->parts && status == DL2_OK; i++) {
         const size_t at = i * upload->part_bytes, left = upload->size - at;
@@ -114,7 +114,6 @@ static int send_parts(const struct upload *upload, struct dl2_remote_transfer *t
             status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: the store gave part %zu no ETag",
                                    what, i + 1);
     }
-    free(what);
     return status;
 }
 
@@ -143,22 +142,21 @@ static int complete(const struct upload *upload, const struct dl2_remote_transfe
                     struct dl2_error *error)
 {
     struct dl2_store_error reply = {.code = ""};
-    struct dl2_bytes list = DL2_BYTES_INIT;
     struct dl2_error own = DL2_ERROR_INIT;
-    char line[DL2_ETAG_BYTES + 96];
-    int status = dl2_bytes_append(&list, "<CompleteMultipartUpload>", 25, &own);
-    for (size_t i = 0; i < upload->parts && status == DL2_OK; i++) {
-        const int length =
-            snprintf(line, sizeof line, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>",
-                     i + 1, transfers[i].etag);
-        status = dl2_bytes_append(&list, line, (size_t)length, &own);
-    }
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&list, "</CompleteMultipartUpload>", 27, &own);
-    if (status == DL2_OK)
-        status = ask(upload, "POST", url_with(upload, "uploadId=%s", upload->id),
-                     (const char *)list.data, &reply, &own);
-    dl2_bytes_free(&list);
+    DL2_AUTO_FREE char *list = NULL;
+    size_t size;
+    FILE *out = open_memstream(&list, &size);
+    if (!out)
+        return dl2_error_memory(error, "an upload");
+    fputs("<CompleteMultipartUpload>", out);
+    for (size_t i = 0; i < upload->parts; i++)
+        fprintf(out, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1,
+                transfers[i].etag);
+    fputs("</CompleteMultipartUpload>", out);
+    if (fclose(out) != 0)
+        return dl2_error_memory(error, "an upload");
+    const int status =
+        ask(upload, "POST", url_with(upload, "uploadId=%s", upload->id), list, &reply, &own);
     if (status == DL2_OK || (status == DL2_ERR_ARGUMENT && is_there(upload)))
         return DL2_OK;
     return dl2_error_copy(error, &own);
@@ -177,19 +175,15 @@ static int store_in_parts(struct upload *upload, struct dl2_error *error)
     while ((upload->size - 1) / upload->part_bytes >= MAX_PARTS)
         upload->part_bytes *= 2;
     upload->parts = (upload->size - 1) / upload->part_bytes + 1;
-    struct dl2_remote_transfer *transfers = dl2_calloc(upload->parts, sizeof *transfers);
-    if (!transfers)
-        return dl2_error_memory(error, "an upload");
-    int status = begin(upload, error);
-    if (status == DL2_OK) {
-        status = send_parts(upload, transfers, error);
-        if (status == DL2_OK)
-            status = complete(upload, transfers, error);
-        if (status < 0)
-            abandon(upload);
-    }
+    DL2_AUTO_FREE struct dl2_remote_transfer *transfers = NULL;
+    DL2_TRY(DL2_NEW(&transfers, upload->parts, "an upload", error));
+    DL2_TRY(begin(upload, error));
+    int status = send_parts(upload, transfers, error);
+    if (status == DL2_OK)
+        status = complete(upload, transfers, error);
+    if (status < 0)
+        abandon(upload);
     free(upload->id);
-    free(transfers);
     return status;
 }
 
