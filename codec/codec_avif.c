@@ -17,6 +17,7 @@
  * The first image of a sequence is read.
  */
 #include "codec/codecs.h"
+#include "common/scope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,10 +105,20 @@ struct avif_state {
     avifImage *view;      /* of a rectangle of them */
 };
 
-/* Parses the boxes, with those of metadata or without. */
-static int avif_parse(avifDecoder *decoder, const uint8_t *data, size_t size, bool metadata,
+static void avif_drop(avifDecoder **decoder)
+{
+    if (*decoder)
+        avifDecoderDestroy(*decoder);
+}
+
+/* Makes *out a decoder that has parsed the boxes, with those of metadata or without. The caller
+ * drops it, after an error too. */
+static int avif_parse(avifDecoder **out, const uint8_t *data, size_t size, bool metadata,
                       struct dl2_error *error)
 {
+    avifDecoder *decoder = *out = avifDecoderCreate();
+    if (!decoder)
+        return dl2_error_memory(error, "libavif");
     decoder->maxThreads = 1;
     decoder->ignoreExif = decoder->ignoreXMP = metadata ? AVIF_FALSE : AVIF_TRUE;
     /* Files of older encoders lack what this asks for; browsers read them all the same. */
@@ -121,46 +132,36 @@ static int avif_parse(avifDecoder *decoder, const uint8_t *data, size_t size, bo
 static int avif_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                        struct dl2_error *error)
 {
-    avifDecoder *decoder = avifDecoderCreate();
-    if (!decoder)
-        return dl2_error_memory(error, "libavif");
-    int status = avif_parse(decoder, data, size, false, error);
+    DL2_CLEANUP(avif_drop) avifDecoder *decoder = NULL;
+    DL2_TRY(avif_parse(&decoder, data, size, false, error));
     const avifImage *image = decoder->image;
-    if (status == DL2_OK && image->icc.size)
-        status = dl2_colour_set_icc(colour, image->icc.data, image->icc.size, error);
-    else if (status == DL2_OK)
-        dl2_colour_set_cicp(colour, image->colorPrimaries, image->transferCharacteristics);
-    avifDecoderDestroy(decoder);
-    return status;
+    if (image->icc.size)
+        return dl2_colour_set_icc(colour, image->icc.data, image->icc.size, error);
+    dl2_colour_set_cicp(colour, image->colorPrimaries, image->transferCharacteristics);
+    return DL2_OK;
 }
 
 static int avif_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
                          struct dl2_error *error)
 {
-    avifDecoder *decoder = avifDecoderCreate();
-    if (!decoder)
-        return dl2_error_memory(error, "libavif");
-    int status = avif_parse(decoder, data, size, true, error);
+    DL2_CLEANUP(avif_drop) avifDecoder *decoder = NULL;
+    DL2_TRY(avif_parse(&decoder, data, size, true, error));
     const avifImage *image = decoder->image;
-    if (status == DL2_OK && image->exif.size)
-        status = dl2_metadata_set_exif(metadata, image->exif.data, image->exif.size, error);
-    if (status == DL2_OK && image->xmp.size)
-        status = dl2_metadata_set_xmp(metadata, image->xmp.data, image->xmp.size, error);
-    avifDecoderDestroy(decoder);
-    return status;
+    if (image->exif.size)
+        DL2_TRY(dl2_metadata_set_exif(metadata, image->exif.data, image->exif.size, error));
+    return image->xmp.size ? dl2_metadata_set_xmp(metadata, image->xmp.data, image->xmp.size, error)
+                           : DL2_OK;
 }
 
 static int avif_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct avif_state *avif = state;
-    if (avif->decoder)
-        avifDecoderDestroy(avif->decoder);
-    if (!avif->view)
-        avif->view = avifImageCreateEmpty();
-    avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
-    if (!decoder)
+    avif_drop(&avif->decoder);
+    avif->decoder = NULL;
+    if (!avif->view && !(avif->view = avifImageCreateEmpty()))
         return dl2_error_memory(error, "libavif");
-    DL2_TRY(avif_parse(decoder, avif->base.data, avif->base.size, false, error));
+    DL2_TRY(avif_parse(&avif->decoder, avif->base.data, avif->base.size, false, error));
+    avifDecoder *decoder = avif->decoder;
     /* decoder.c checks the header's size; the frames inside may be of another size. */
     if (avif->base.max_pixels < decoder->imageSizeLimit)
         decoder->imageSizeLimit = (uint32_t)avif->base.max_pixels;
@@ -256,16 +257,10 @@ static void avif_set_planes(const avifImage *yuv, struct dl2_raster *raster)
     raster->color = avif_channels(yuv) == 1            ? DL2_COLOR_GRAY
                     : yuv->yuvRange == AVIF_RANGE_FULL ? DL2_COLOR_YCBCR
                                                        : DL2_COLOR_YCBCR_LIMITED;
-    for (unsigned i = 0; i < dl2_raster_planes(raster); i++) {
-        const uint32_t shift_x = i ? (uint32_t)format.chromaShiftX : 0,
-                       shift_y = i ? (uint32_t)format.chromaShiftY : 0;
-        raster->planes[i] = (struct dl2_plane){.data = yuv->yuvPlanes[i],
-                                               .stride = yuv->yuvRowBytes[i],
-                                               .width = (yuv->width + shift_x) >> shift_x,
-                                               .height = (yuv->height + shift_y) >> shift_y,
-                                               .step_x = 1u << shift_x,
-                                               .step_y = 1u << shift_y};
-    }
+    for (unsigned i = 0; i < dl2_raster_planes(raster); i++)
+        raster->planes[i] = dl2_plane_of(yuv->yuvPlanes[i], yuv->yuvRowBytes[i], yuv->width,
+                                         yuv->height, i ? (unsigned)format.chromaShiftX : 0,
+                                         i ? (unsigned)format.chromaShiftY : 0);
 }
 
 /* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
@@ -326,8 +321,7 @@ static int avif_read_deep(void *state, const uint8_t background[3], struct dl2_d
 static void avif_close(void *state)
 {
     struct avif_state *avif = state;
-    if (avif->decoder)
-        avifDecoderDestroy(avif->decoder);
+    avif_drop(&avif->decoder);
     if (avif->view)
         avifImageDestroy(avif->view);
 }

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/scope.h"
 
 #include <limits.h>
 #include <math.h>
@@ -70,7 +71,7 @@ static int external_take_name(const char *text, char name[MAX_NAME + 1], const c
  * %q, which only a command that encodes may have. */
 static int external_check_command(const char *command, bool *quality, struct dl2_error *error)
 {
-    char **words;
+    DL2_AUTO_FREE char **words = NULL;
     bool input = false, output = false, graded = false;
     const char *end = dl2_command_find(command, ';');
     if (*end)
@@ -88,7 +89,6 @@ static int external_check_command(const char *command, bool *quality, struct dl2
             if (!at[1] || !strchr(quality ? "ioq%" : "io%", at[1]))
                 wrong = at[1] ? at[1] : ' ';
         }
-    free(words);
     if (wrong)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s': %%%c has no meaning; %s", command,
                              wrong,
@@ -246,28 +246,18 @@ static char *external_fill_in(const char *word, const struct external_work *work
 static int external_run(const char *command, const struct external_work *work, int quality,
                         double timeout, struct dl2_bytes *out, struct dl2_error *error)
 {
-    char **words, **filled;
+    DL2_AUTO_FREE char **words = NULL;
+    DL2_AUTO_LIST char **filled = NULL;
     size_t count = 0;
     struct stat info;
     DL2_TRY(dl2_command_words(command, &words, error));
-    while (words[count])
-        count++;
-    filled = dl2_calloc(count + 1, sizeof *filled);
-    int status = filled ? DL2_OK : dl2_error_memory(error, "a command");
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
-        if (!(filled[i] = external_fill_in(words[i], work, quality)))
-            status = dl2_error_memory(error, "a command");
-    if (status == DL2_OK)
-        status = dl2_process_run(&work->group, filled, external_timeout(timeout), error);
-    if (status == DL2_OK &&
-        (stat(work->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size))
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status 0 but wrote no %%o",
-                               words[0]);
-    else if (status == DL2_OK)
-        status = dl2_file_read(work->output, MAX_FILE_BYTES, out, error);
-    dl2_free_list(filled);
-    free(words);
-    return status;
+    for (char **word = words; *word; word++)
+        DL2_TRY(dl2_list_append(&filled, &count, external_fill_in(*word, work, quality), error));
+    DL2_TRY(dl2_process_run(&work->group, filled, external_timeout(timeout), error));
+    if (stat(work->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status 0 but wrote no %%o",
+                             words[0]);
+    return dl2_file_read(work->output, MAX_FILE_BYTES, out, error);
 }
 
 /* ---- Encoding */
@@ -294,7 +284,7 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
     const struct dl2_codec *image_codec = external_image_codec();
     struct dl2_encode_options plain = DL2_ENCODE_DEFAULTS;
     struct external_work work;
-    struct dl2_bytes coded = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes coded = DL2_BYTES_INIT;
     plain.effort = image_codec->max_effort < 0 ? -1 : 1; /* it is read once */
     DL2_TRY(external_begin(&work, image_codec->extension, external->name, error));
     int status = dl2_image_encode(image_codec, image, &plain, out, error);
@@ -304,10 +294,7 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
         status = external_run(external->encode, &work, options->quality, external->timeout, &coded,
                               error);
     dl2_process_group_end(&work.group);
-    if (status == DL2_OK)
-        status = external_frame(image, external->name, &coded, out, error);
-    dl2_bytes_free(&coded);
-    return status;
+    return status == DL2_OK ? external_frame(image, external->name, &coded, out, error) : status;
 }
 
 static json_t *external_parameters(const struct dl2_encode_options *options)
@@ -390,10 +377,8 @@ static int external_decode(struct external_state *external, const char *command,
     memcpy(options.background, request->background, sizeof options.background);
     if (external_sniff(decoded->data, decoded->size))
         return dl2_error_set(error, DL2_ERR_FORMAT, "the decoder wrote no image");
-    struct dl2_image scratch = DL2_IMAGE_INIT;
-    status = dl2_image_decode(decoded->data, decoded->size, &options, image, &scratch, error);
-    dl2_image_free(&scratch);
-    if (status < 0) {
+    DL2_CLEANUP(dl2_image_free) struct dl2_image scratch = DL2_IMAGE_INIT;
+    if (dl2_image_decode(decoded->data, decoded->size, &options, image, &scratch, error) < 0) {
         dl2_error_prefix(error, "what the decoder wrote");
         return DL2_ERR_FORMAT;
     }
@@ -461,9 +446,8 @@ int dl2_external_parse(const char *text, double timeout, struct dl2_external **o
                              "%s: a command that decodes must follow a semicolon: 'NAME=ENCODE %%i "
                              "%%o %%q; DECODE %%i %%o'",
                              name);
-    struct dl2_external *external = dl2_calloc(1, sizeof *external);
-    if (!external)
-        return dl2_error_memory(error, "a codec");
+    struct dl2_external *external;
+    DL2_TRY(DL2_NEW(&external, 1, "a codec", error));
     strcpy(external->name, name);
     external->timeout = timeout;
     external->encode = strndup(encode, (size_t)(semicolon - encode));
@@ -530,7 +514,7 @@ void dl2_external_version(const struct dl2_external *external, char out[DL2_CODE
 
 void dl2_external_command_version(const char *command, char out[DL2_CODEC_VERSION_SIZE])
 {
-    char **words;
+    DL2_AUTO_FREE char **words = NULL;
     size_t used = 0;
     out[0] = '\0';
     if (dl2_command_words(command, &words, NULL) < 0)
@@ -544,5 +528,4 @@ void dl2_external_command_version(const char *command, char out[DL2_CODEC_VERSIO
                                  "%s%s (%lld bytes, modified %lld)", used ? ", " : "", path,
                                  (long long)info.st_size, (long long)info.st_mtime);
     }
-    free(words);
 }

@@ -57,6 +57,7 @@
 #include "codec/jpeg/jpeg_trial.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "codec/jpeg_tables.h"
+#include "common/scope.h"
 #include "common/simd.h"
 
 #include <math.h>
@@ -178,17 +179,12 @@ static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
                                           const struct dl2_encode_options *options, int quality,
                                           struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct dl2_bytes other = DL2_BYTES_INIT;
-    int status = jpeg_encode_by_libjpeg(image, options, quality, OPTIMISED, out, error);
-    if (status == DL2_OK)
-        status = jpeg_encode_by_libjpeg(image, options, quality, STANDARD, &other, error);
-    if (status == DL2_OK && other.size <= out->size) {
-        const struct dl2_bytes larger = *out;
-        *out = other;
-        other = larger;
-    }
-    dl2_bytes_free(&other);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes other = DL2_BYTES_INIT;
+    DL2_TRY(jpeg_encode_by_libjpeg(image, options, quality, OPTIMISED, out, error));
+    DL2_TRY(jpeg_encode_by_libjpeg(image, options, quality, STANDARD, &other, error));
+    if (other.size <= out->size)
+        dl2_bytes_swap(&other, out);
+    return DL2_OK;
 }
 
 /* Begins a file of each quality with the parameters that libjpeg would have. */
@@ -342,14 +338,12 @@ static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode
     *trial = NULL;
     if (has_trellis(options))
         return DL2_OK;
-    struct dl2_jpeg_steps *const steps = dl2_alloc_aligned(1, sizeof *steps);
-    int status = steps ? jpeg_make_steps(options, steps, error)
-                       : dl2_error_memory(error, "quantisation tables");
-    if (status == DL2_OK)
-        status = dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
-                                    jpeg_chroma_down(image, options), steps, error);
-    free(steps);
-    return status;
+    DL2_AUTO_FREE struct dl2_jpeg_steps *steps = dl2_alloc_aligned(1, sizeof *steps);
+    if (!steps)
+        return dl2_error_memory(error, "quantisation tables");
+    DL2_TRY(jpeg_make_steps(options, steps, error));
+    return dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
+                              jpeg_chroma_down(image, options), steps, error);
 }
 
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,

@@ -27,6 +27,7 @@
  * files are written by primaries and a curve alone.
  */
 #include "codec/codecs.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,6 +67,13 @@ struct jxl_state {
     JxlDecoder *decoder;
     JxlBasicInfo info;
 };
+
+/* One that decoder.c does not have. */
+static void jxl_free(struct jxl_state *jxl)
+{
+    JxlDecoderDestroy(jxl->decoder);
+    dl2_bytes_free(&jxl->base.block);
+}
 
 static int jxl_fail(struct dl2_error *error)
 {
@@ -295,18 +303,13 @@ static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
 static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                       struct dl2_error *error)
 {
-    struct jxl_state jxl = {.base = {.data = data, .size = size}};
-    int status = jxl_begin(&jxl, error);
-    if (status == DL2_OK) {
-        JxlDecoderStatus next = JxlDecoderProcessInput(jxl.decoder);
-        if (next == JXL_DEC_JPEG_RECONSTRUCTION)
-            next = JxlDecoderProcessInput(jxl.decoder);
-        status = next == JXL_DEC_COLOR_ENCODING
-                     ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
-                     : jxl_fail(error);
-    }
-    JxlDecoderDestroy(jxl.decoder);
-    return status;
+    DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.base = {.data = data, .size = size}};
+    DL2_TRY(jxl_begin(&jxl, error));
+    JxlDecoderStatus next = JxlDecoderProcessInput(jxl.decoder);
+    if (next == JXL_DEC_JPEG_RECONSTRUCTION)
+        next = JxlDecoderProcessInput(jxl.decoder);
+    return next == JXL_DEC_COLOR_ENCODING ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
+                                          : jxl_fail(error);
 }
 
 /* Appends to `out` what the decoder gives of the box that has begun. */
@@ -359,20 +362,14 @@ static int jxl_metadata(const uint8_t *data, size_t size, struct dl2_metadata *m
 {
     if (JxlSignatureCheck(data, size) != JXL_SIG_CONTAINER)
         return DL2_OK;
-    JxlDecoder *decoder = JxlDecoderCreate(NULL);
-    struct dl2_bytes box = DL2_BYTES_INIT;
-    int status;
+    DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.decoder = JxlDecoderCreate(NULL)};
+    JxlDecoder *decoder = jxl.decoder;
     if (!decoder || JxlDecoderSubscribeEvents(decoder, JXL_DEC_BOX) != JXL_DEC_SUCCESS ||
-        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS) {
-        status = dl2_error_memory(error, "libjxl");
-    } else {
-        JxlDecoderSetDecompressBoxes(decoder, JXL_TRUE); /* where it can */
-        JxlDecoderCloseInput(decoder);
-        status = jxl_read_boxes(decoder, &box, metadata, error);
-    }
-    dl2_bytes_free(&box);
-    JxlDecoderDestroy(decoder);
-    return status;
+        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS)
+        return dl2_error_memory(error, "libjxl");
+    JxlDecoderSetDecompressBoxes(decoder, JXL_TRUE); /* where it can */
+    JxlDecoderCloseInput(decoder);
+    return jxl_read_boxes(decoder, &jxl.base.block, metadata, error);
 }
 
 /* Decodes the first frame into `out`, which has room for its samples. */
@@ -539,21 +536,19 @@ static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *setting
 static bool jxl_add_metadata(JxlEncoder *encoder, const struct dl2_metadata *metadata,
                              struct dl2_error *error)
 {
-    struct dl2_bytes exif = DL2_BYTES_INIT;
-    bool good = true;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes exif = DL2_BYTES_INIT;
     if (!metadata || (!metadata->exif.size && !metadata->xmp.size))
         return true;
-    good = JxlEncoderUseBoxes(encoder) == JXL_ENC_SUCCESS;
-    if (good && metadata->exif.size)
-        good =
-            dl2_bytes_append(&exif, "\0\0\0", 4, error) == DL2_OK &&
-            dl2_bytes_append(&exif, metadata->exif.data, metadata->exif.size, error) == DL2_OK &&
-            JxlEncoderAddBox(encoder, "Exif", exif.data, exif.size, JXL_FALSE) == JXL_ENC_SUCCESS;
-    if (good && metadata->xmp.size)
-        good = JxlEncoderAddBox(encoder, "xml ", metadata->xmp.data, metadata->xmp.size,
-                                JXL_FALSE) == JXL_ENC_SUCCESS;
-    dl2_bytes_free(&exif);
-    return good;
+    if (JxlEncoderUseBoxes(encoder) != JXL_ENC_SUCCESS)
+        return false;
+    if (metadata->exif.size &&
+        (dl2_bytes_append(&exif, "\0\0\0", 4, error) < 0 ||
+         dl2_bytes_append(&exif, metadata->exif.data, metadata->exif.size, error) < 0 ||
+         JxlEncoderAddBox(encoder, "Exif", exif.data, exif.size, JXL_FALSE) != JXL_ENC_SUCCESS))
+        return false;
+    return !metadata->xmp.size ||
+           JxlEncoderAddBox(encoder, "xml ", metadata->xmp.data, metadata->xmp.size, JXL_FALSE) ==
+               JXL_ENC_SUCCESS;
 }
 
 /* The container has boxes for what the file's bytes are reconstructed from. */
@@ -580,33 +575,33 @@ static int jxl_write(JxlEncoder *encoder, struct dl2_bytes *out, struct dl2_erro
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
 }
 
+static void jxl_drop(JxlEncoder **encoder)
+{
+    JxlEncoderDestroy(*encoder);
+}
+
 /* Encodes a JPEG file, or where `jpeg` is NULL the pixels. */
 static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct jxl_pixels *image,
                              float distance, const struct dl2_encode_options *options,
                              struct dl2_bytes *out, struct dl2_error *error)
 {
-    JxlEncoder *encoder = JxlEncoderCreate(NULL);
+    DL2_CLEANUP(jxl_drop) JxlEncoder *encoder = JxlEncoderCreate(NULL);
     JxlEncoderFrameSettings *settings =
         encoder ? JxlEncoderFrameSettingsCreate(encoder, NULL) : NULL;
     const bool small = (uint64_t)image->width * image->height < SMALL_PIXELS;
     const int wanted = jxl_effort(options);
     const int effort = small && wanted > SMALL_EFFORT ? SMALL_EFFORT : wanted;
-    int status;
     if (!settings || JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT,
-                                                      effort) != JXL_ENC_SUCCESS) {
-        status = dl2_error_memory(error, "libjxl");
-    } else if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size)) {
-        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                               "JPEG XL: libjxl can't recompress this kind of JPEG");
-    } else if (!jpeg && (!jxl_add_metadata(encoder, options->metadata, error) ||
-                         !jxl_add_pixels(encoder, settings, image, options->colour, distance))) {
-        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
-    } else {
-        JxlEncoderCloseInput(encoder);
-        status = jxl_write(encoder, out, error);
-    }
-    JxlEncoderDestroy(encoder);
-    return status;
+                                                      effort) != JXL_ENC_SUCCESS)
+        return dl2_error_memory(error, "libjxl");
+    if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG XL: libjxl can't recompress this kind of JPEG");
+    if (!jpeg && (!jxl_add_metadata(encoder, options->metadata, error) ||
+                  !jxl_add_pixels(encoder, settings, image, options->colour, distance)))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
+    JxlEncoderCloseInput(encoder);
+    return jxl_write(encoder, out, error);
 }
 
 static struct jxl_pixels jxl_pixels_of(const struct dl2_image *image)
@@ -646,16 +641,14 @@ static int jxl_encode_wide(const struct dl2_gray *image, float distance,
 {
     const size_t count = (size_t)image->width * image->height;
     const uint32_t white = (1u << image->bits) - 1;
-    struct dl2_bytes wide = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes wide = DL2_BYTES_INIT;
     DL2_TRY(dl2_bytes_resize(&wide, count * sizeof *image->samples, error));
     uint16_t *samples = (uint16_t *)(void *)wide.data;
     for (size_t i = 0; i < count; i++)
         samples[i] = dl2_deep_sample(image->samples[i], white);
     const struct jxl_pixels pixels = {samples,       wide.size, image->width,
                                       image->height, 1,         image->bits};
-    const int status = jxl_encode_either(NULL, 0, &pixels, distance, options, out, error);
-    dl2_bytes_free(&wide);
-    return status;
+    return jxl_encode_either(NULL, 0, &pixels, distance, options, out, error);
 }
 
 static int jxl_encode_gray(const struct dl2_gray *image, const struct dl2_encode_options *options,
@@ -686,7 +679,7 @@ static bool jxl_takes_jpeg(const uint8_t *data, size_t size)
 static int jxl_gives_back(const struct dl2_bytes *file, const uint8_t *jpeg, size_t size,
                           bool *same, struct dl2_error *error)
 {
-    struct jxl_state jxl = {.base = {.data = file->data, .size = file->size}};
+    DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.base = {.data = file->data, .size = file->size}};
     struct dl2_image_info shown, wanted;
     const uint8_t *data;
     size_t bytes;
@@ -699,8 +692,6 @@ static int jxl_gives_back(const struct dl2_bytes *file, const uint8_t *jpeg, siz
                 (dl2_image_read_info(jpeg, size, &wanted, NULL) < 0 ||
                  (dl2_image_read_info(file->data, file->size, &shown, NULL) == DL2_OK &&
                   shown.orientation == wanted.orientation && shown.channels == wanted.channels));
-    jxl_close(&jxl);
-    dl2_bytes_free(&jxl.base.block);
     return status == DL2_ERR_MEMORY ? status : DL2_OK;
 }
 

@@ -9,6 +9,7 @@
  */
 #include "codec/codecs.h"
 #include "codec/exif.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -482,14 +483,10 @@ static int png_put_metadata(struct dl2_bytes *out, const struct dl2_metadata *me
         DL2_TRY(png_put_chunk(out, "eXIf", metadata->exif.data, metadata->exif.size, error));
     if (!metadata->xmp.size)
         return DL2_OK;
-    struct dl2_bytes chunk = DL2_BYTES_INIT;
-    int status = dl2_bytes_append(&chunk, head, sizeof head, error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&chunk, metadata->xmp.data, metadata->xmp.size, error);
-    if (status == DL2_OK)
-        status = png_put_chunk(out, "iTXt", chunk.data, chunk.size, error);
-    dl2_bytes_free(&chunk);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes chunk = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_append(&chunk, head, sizeof head, error));
+    DL2_TRY(dl2_bytes_append(&chunk, metadata->xmp.data, metadata->xmp.size, error));
+    return png_put_chunk(out, "iTXt", chunk.data, chunk.size, error);
 }
 
 /* Turns a gray file into one of numbers of another file's palette. */

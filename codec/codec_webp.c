@@ -193,25 +193,15 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
     planes->y_size = luma;
     planes->u_size = planes->v_size = chroma;
     /* Made before decoding: libwebp may change `planes`. */
-    const struct dl2_plane y = {.data = planes->y,
-                                .stride = window.width,
-                                .width = window.width,
-                                .height = window.height,
-                                .x = window.x,
-                                .y = window.y,
-                                .step_x = 1,
-                                .step_y = 1};
-    const struct dl2_plane u = {.data = planes->u,
-                                .stride = half_width,
-                                .width = half_width,
-                                .height = half_height,
-                                .x = window.x,
-                                .y = window.y,
-                                .step_x = 2,
-                                .step_y = 2};
-    struct dl2_plane v = u;
-    v.data = planes->v;
-    *raster = (struct dl2_raster){.color = DL2_COLOR_YCBCR_LIMITED, .planes = {y, u, v}};
+    *raster = (struct dl2_raster){
+        .color = DL2_COLOR_YCBCR_LIMITED,
+        .planes = {dl2_plane_of(planes->y, window.width, window.width, window.height, 0, 0),
+                   dl2_plane_of(planes->u, half_width, window.width, window.height, 1, 1),
+                   dl2_plane_of(planes->v, half_width, window.width, window.height, 1, 1)}};
+    for (int i = 0; i < 3; i++) {
+        raster->planes[i].x = window.x;
+        raster->planes[i].y = window.y;
+    }
     return webp_run(webp, &window, error);
 }
 

@@ -750,14 +750,10 @@ static void take_planes(const AVFrame *frame, enum dl2_color color, struct dl2_r
     const AVPixFmtDescriptor *format = ffmpeg->av_pix_fmt_desc_get(frame->format);
     *raster = (struct dl2_raster){.color = color};
     for (int c = 0; c < 3; c++) {
-        const int across = c ? format->log2_chroma_w : 0, down = c ? format->log2_chroma_h : 0;
+        const unsigned across = c ? format->log2_chroma_w : 0, down = c ? format->log2_chroma_h : 0;
         raster->planes[c] =
-            (struct dl2_plane){.data = frame->data[c],
-                               .stride = (size_t)frame->linesize[c],
-                               .width = (uint32_t)AV_CEIL_RSHIFT(frame->width, across),
-                               .height = (uint32_t)AV_CEIL_RSHIFT(frame->height, down),
-                               .step_x = 1u << across,
-                               .step_y = 1u << down};
+            dl2_plane_of(frame->data[c], (size_t)frame->linesize[c], (uint32_t)frame->width,
+                         (uint32_t)frame->height, across, down);
     }
 }
 
@@ -807,13 +803,9 @@ static int ffmpeg_pixels(struct dl2_video *video, struct dl2_raster *raster,
     }
     DL2_TRY(convert_frame(video, &stride, error));
     if (video->orientation == 1) {
-        const struct dl2_plane plane = {.data = video->rgb.data,
-                                        .stride = stride,
-                                        .width = width,
-                                        .height = height,
-                                        .step_x = 1,
-                                        .step_y = 1};
-        *raster = (struct dl2_raster){.color = DL2_COLOR_RGB, .planes = {plane}};
+        *raster = (struct dl2_raster){
+            .color = DL2_COLOR_RGB,
+            .planes = {dl2_plane_of(video->rgb.data, stride, width, height, 0, 0)}};
         return DL2_OK;
     }
     DL2_TRY(dl2_image_reshape(&video->image, width, height, 3, error));

@@ -653,8 +653,14 @@ int dl2_program_refuse(const struct dl2_program *program, const struct dl2_commo
                        const struct dl2_option_rule *rules, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
-            return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
+        for (const char *at = rules[i].refused ? rules[i].options : ""; *at; at += *at == ',') {
+            char name[64];
+            const int length = (int)strcspn(at, ",");
+            snprintf(name, sizeof name, "%.*s", length, at);
+            if (dl2_option_given(program, common, name))
+                return dl2_program_usage_error(program, "--%s %s", name, rules[i].reason);
+            at += length;
+        }
     return 0;
 }
 

@@ -151,12 +151,13 @@ enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);
 
-/* An option that cannot be given: the message is "--OPTION REASON". */
+/* Options that cannot be given: the message is "--OPTION REASON". */
 struct dl2_option_rule {
-    bool refused; /* else the rule does not apply */
-    const char *option, *reason;
+    bool refused;        /* else the rule does not apply */
+    const char *options; /* "a,b,c" */
+    const char *reason;
 };
-/* Refuses the first of the rules whose option was given, as dl2_program_usage_error() does; returns
+/* Refuses the first option of the rules that was given, as dl2_program_usage_error() does; returns
  * 0 where there is none. */
 int dl2_program_refuse(const struct dl2_program *program, const struct dl2_common_options *common,
                        const struct dl2_option_rule *rules, size_t count);

@@ -3,6 +3,8 @@
 #ifndef DL2_COMMON_SCOPE_H
 #define DL2_COMMON_SCOPE_H
 
+#include "common/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,14 @@ static inline void dl2_free_local(void *pointer)
     void *block;
     memcpy(&block, pointer, sizeof block);
     free(block);
+}
+
+/* For lists of texts that end with NULL: DL2_AUTO_LIST char **names = NULL; */
+#define DL2_AUTO_LIST DL2_CLEANUP(dl2_free_list_local)
+
+static inline void dl2_free_list_local(char ***list)
+{
+    dl2_free_list(*list);
 }
 
 #endif

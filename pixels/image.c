@@ -81,19 +81,26 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
     return DL2_OK;
 }
 
+struct dl2_plane dl2_plane_of(const uint8_t *data, size_t stride, uint32_t width, uint32_t height,
+                              unsigned shift_x, unsigned shift_y)
+{
+    const uint32_t step_x = 1u << shift_x, step_y = 1u << shift_y;
+    return (struct dl2_plane){.data = data,
+                              .stride = stride,
+                              .width = width / step_x + (width % step_x != 0),
+                              .height = height / step_y + (height % step_y != 0),
+                              .step_x = step_x,
+                              .step_y = step_y};
+}
+
 struct dl2_raster dl2_raster_of(const struct dl2_image *image, uint32_t x, uint32_t y)
 {
-    return (struct dl2_raster){
-        .color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-        .planes[0] = {.data = image->data,
-                      .stride = image->stride,
-                      .width = image->width,
-                      .height = image->height,
-                      .x = x,
-                      .y = y,
-                      .step_x = 1,
-                      .step_y = 1},
-    };
+    struct dl2_plane plane =
+        dl2_plane_of(image->data, image->stride, image->width, image->height, 0, 0);
+    plane.x = x;
+    plane.y = y;
+    return (struct dl2_raster){.color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+                               .planes = {plane}};
 }
 
 void dl2_image_free(struct dl2_image *image)

@@ -2,8 +2,8 @@
 #include "pixels/plugin.h"
 
 #include "common/file.h"
-#include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -151,19 +151,17 @@ static int plugin_differs(struct dl_phdr_info *info, size_t size, void *context)
 static int plugin_read_sum(struct dl2_plugin *plugin, struct dl2_error *error)
 {
     struct link_map *map;
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
     if (dlinfo(plugin->handle, RTLD_DI_LINKMAP, &map) != 0)
         return plugin_refuse(plugin, error, "%s", dlerror());
     struct plugin_code code = {.map = map, .file = &bytes};
-    int status = dl2_file_read(map->l_name, MAX_FILE_BYTES, &bytes, error);
-    if (status == DL2_OK && dl_iterate_phdr(plugin_differs, &code))
-        status = plugin_refuse(plugin, error,
-                               "was replaced while the old one is in use: close the loaders that "
-                               "have it, or start the program anew");
-    if (status == DL2_OK)
-        plugin->sum = XXH3_64bits(bytes.data, bytes.size);
-    dl2_bytes_free(&bytes);
-    return status;
+    DL2_TRY(dl2_file_read(map->l_name, MAX_FILE_BYTES, &bytes, error));
+    if (dl_iterate_phdr(plugin_differs, &code))
+        return plugin_refuse(plugin, error,
+                             "was replaced while the old one is in use: close the loaders that "
+                             "have it, or start the program anew");
+    plugin->sum = XXH3_64bits(bytes.data, bytes.size);
+    return DL2_OK;
 }
 
 /* Of what is exported, nothing but the version may be read before the version is known. */

@@ -52,6 +52,10 @@ static inline unsigned dl2_raster_channels(const struct dl2_raster *raster)
     return raster->color == DL2_COLOR_GRAY ? 1 : 3;
 }
 
+/* A plane of an image of width x height pixels, with a sample for each 2^shift of them each way. */
+struct dl2_plane dl2_plane_of(const uint8_t *data, size_t stride, uint32_t width, uint32_t height,
+                              unsigned shift_x, unsigned shift_y);
+
 struct dl2_image;
 
 /* The image as one interleaved plane whose first sample is the pixel (x, y). */

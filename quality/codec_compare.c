@@ -5,6 +5,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,49 +107,39 @@ static void add_rows(const struct dl2_scoring *scoring, const struct dl2_scored_
 static int save_batch(const char *folder, const char *name, json_t *batch, json_t *list,
                       struct dl2_error *error)
 {
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/%s.json", folder, name));
-    const int status = dl2_json_save(path, batch, error);
-    free(path);
     if (list)
         json_array_append_new(list, json_pack("[o]", json_sprintf("%s.json", name)));
-    return status;
+    return dl2_json_save(path, batch, error);
 }
 
 int dl2_codec_compare_write(const struct dl2_scoring *scoring, const char *folder,
                             struct dl2_codec_compare_counts *counts, struct dl2_error *error)
 {
-    json_t *batches = json_object(), *list = json_array(), *batch;
+    json_auto_t *batches = json_object(), *list = json_array();
+    json_t *batch;
     const char *name;
-    int status = DL2_OK;
     *counts = (struct dl2_codec_compare_counts){0};
     for (size_t v = 0; v < scoring->variant_count; v++) {
         const struct dl2_scored_variant *variant = &scoring->variants[v];
-        char *const own = batch_name(variant);
-        if (!own || !strcmp(own, "batches")) {
-            status =
-                own ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                    "%s: codec-compare's list has this name: rename the folder",
-                                    variant->path)
-                    : dl2_error_memory(error, "a name");
-            free(own);
-            break;
-        }
+        DL2_AUTO_FREE char *own = batch_name(variant);
+        if (!own)
+            return dl2_error_memory(error, "a name");
+        if (!strcmp(own, "batches"))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: codec-compare's list has this name: rename the folder",
+                                 variant->path);
         if (!json_object_get(batches, own))
             json_object_set_new(batches, own, start_batch(scoring, variant, own));
         add_rows(scoring, variant, json_object_get(batches, own), counts);
-        free(own);
     }
     json_object_foreach(batches, name, batch)
     {
-        if (status < 0 || !json_array_size(json_object_get(batch, "field_values")))
+        if (!json_array_size(json_object_get(batch, "field_values")))
             continue;
-        status = save_batch(folder, name, batch, list, error);
+        DL2_TRY(save_batch(folder, name, batch, list, error));
         counts->batches++;
     }
-    if (status == DL2_OK)
-        status = save_batch(folder, "batches", list, NULL, error);
-    json_decref(batches);
-    json_decref(list);
-    return status;
+    return save_batch(folder, "batches", list, NULL, error);
 }

@@ -2,7 +2,7 @@
 #include "quality/crop_choice.h"
 
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -176,10 +176,9 @@ int dl2_crop_choose(json_t *const *scores, size_t count, const struct dl2_datase
 {
     const size_t rows = json_array_size(dl2_crop_rows(scores[0]));
     *choice = (struct dl2_crop_choice){0};
-    struct candidate *images;
+    DL2_AUTO_FREE struct candidate *images = NULL;
     DL2_TRY(DL2_NEW(&images, rows + 1, "images", error));
     find_metrics(scores, count, choice);
-    int status = DL2_OK;
     for (size_t m = 0; m < choice->metric_count; m++) {
         const size_t all = list_images(dl2_crop_rows(scores[0]), images);
         for (size_t v = 0; v < count; v++)
@@ -191,12 +190,11 @@ int dl2_crop_choose(json_t *const *scores, size_t count, const struct dl2_datase
         } found[] = {{"worst", find_key(images, ranked, 0, 1, reference)},
                      {"median", find_key(images, ranked, ranked / 2, 1, reference)},
                      {"best", find_key(images, ranked, ranked - 1, -1, reference)}};
-        for (size_t i = 0; status == DL2_OK && i < sizeof found / sizeof *found; i++)
+        for (size_t i = 0; i < sizeof found / sizeof *found; i++)
             if (found[i].key)
-                status = add_pick(choice, found[i].key, choice->metrics[m], found[i].kind, error);
+                DL2_TRY(add_pick(choice, found[i].key, choice->metrics[m], found[i].kind, error));
     }
-    free(images);
-    return status;
+    return DL2_OK;
 }
 
 void dl2_crop_choice_free(struct dl2_crop_choice *choice)

@@ -36,13 +36,11 @@ struct crop_run {
 static int crop_read_scores(const struct crop_run *run, struct crop_variant *variant,
                             struct dl2_error *error)
 {
-    char *file;
+    DL2_AUTO_FREE char *file = NULL;
     if (!(variant->name = dl2_dataset_variant_name(variant->path)))
         return dl2_error_memory(error, "%s", variant->path);
     DL2_TRY(dl2_format(&file, error, "%s/%s.json", run->options->scores, variant->name));
-    const int status = dl2_json_load(file, "dl2-quality/1", &variant->scores, error);
-    free(file);
-    return status;
+    return dl2_json_load(file, "dl2-quality/1", &variant->scores, error);
 }
 
 /* The variant's score of an image. */
@@ -153,27 +151,21 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
                      const char *name, struct dl2_error *error)
 {
     const struct dl2_codec *codec = dl2_codec_find("png");
-    struct dl2_image crop = DL2_IMAGE_INIT;
+    DL2_CLEANUP(dl2_image_free) struct dl2_image crop = DL2_IMAGE_INIT;
+    DL2_AUTO_FREE char *path = NULL;
     if (!codec || !codec->encode)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "--crops needs a build with PNG (libpng)");
-    int status = dl2_image_reshape(&crop, window->width, window->height, 3, error);
-    for (uint32_t y = 0; status == DL2_OK && y < window->height; y++)
+    DL2_TRY(dl2_image_reshape(&crop, window->width, window->height, 3, error));
+    for (uint32_t y = 0; y < window->height; y++)
         memcpy(crop.data + y * crop.stride,
                image->data + (window->y + y) * image->stride + (size_t)3 * window->x, crop.stride);
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    if (status == DL2_OK) /* what does not fit is left out */
-        status = dl2_colour_fit(colour, codec, crop.channels, &run->fitted, error);
+    /* What does not fit is left out. */
+    DL2_TRY(dl2_colour_fit(colour, codec, crop.channels, &run->fitted, error));
     options.colour = &run->fitted;
-    if (status >= 0)
-        status = dl2_image_encode(codec, &crop, &options, &run->png, error);
-    dl2_image_free(&crop);
-    char *path = NULL;
-    if (status == DL2_OK)
-        status = dl2_format(&path, error, "%s/%s", run->options->folder, name);
-    if (status == DL2_OK)
-        status = dl2_file_write(path, run->png.data, run->png.size, error);
-    free(path);
-    return status;
+    DL2_TRY(dl2_image_encode(codec, &crop, &options, &run->png, error));
+    DL2_TRY(dl2_format(&path, error, "%s/%s", run->options->folder, name));
+    return dl2_file_write(path, run->png.data, run->png.size, error);
 }
 
 /* ---- One image, from the reference and all variants */
@@ -264,15 +256,12 @@ static int crop_read_all(struct crop_run *run, json_t *left_out, struct dl2_erro
 
 static int crop_choose(struct crop_run *run, struct dl2_error *error)
 {
-    json_t **scores;
+    DL2_AUTO_FREE json_t **scores = NULL;
     DL2_TRY(DL2_NEW(&scores, run->scored + 1, "variants", error));
     for (size_t v = 0; v < run->scored; v++)
         scores[v] = run->variants[v].scores;
-    const int status =
-        run->scored ? dl2_crop_choose(scores, run->scored, run->reference, &run->choice, error)
-                    : DL2_OK;
-    free(scores);
-    return status;
+    return run->scored ? dl2_crop_choose(scores, run->scored, run->reference, &run->choice, error)
+                       : DL2_OK;
 }
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
@@ -294,43 +283,42 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
         json_array_append_new(metrics, json_string(run->choice.metrics[m]));
     for (size_t pick = 0; pick < run->choice.count; pick++)
         DL2_TRY(crop_image(run, pick, crops, error));
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/crops.json", run->options->folder));
-    const int status =
-        dl2_json_save_new(path,
-                          json_pack("{s:s, s:o, s:O, s:O, s:O}", "schema", "dl2-crops/2",
-                                    "reference", dl2_json_text(reference), "metrics", metrics,
-                                    "left_out", left_out, "crops", crops),
-                          error);
-    free(path);
-    return status;
+    return dl2_json_save_new(path,
+                             json_pack("{s:s, s:o, s:O, s:O, s:O}", "schema", "dl2-crops/2",
+                                       "reference", dl2_json_text(reference), "metrics", metrics,
+                                       "left_out", left_out, "crops", crops),
+                             error);
+}
+
+static void crop_run_free(struct crop_run *run)
+{
+    for (size_t v = 0; run->variants && v < run->count; v++) {
+        free(run->variants[v].name);
+        json_decref(run->variants[v].scores);
+        dl2_dataset_close(run->variants[v].dataset);
+    }
+    free(run->variants);
+    dl2_crop_choice_free(&run->choice);
+    dl2_dataset_close(run->reference);
+    dl2_bytes_free(&run->bytes);
+    dl2_bytes_free(&run->png);
+    dl2_resizer_free(&run->resizer);
+    dl2_image_free(&run->image);
+    dl2_image_free(&run->scratch);
+    dl2_image_free(&run->original);
+    dl2_colour_free(&run->colour);
+    dl2_colour_free(&run->original_colour);
+    dl2_colour_free(&run->fitted);
 }
 
 int dl2_crops_write(const char *reference, const char *const *variants, size_t count,
                     const struct dl2_crops_options *options, struct dl2_error *error)
 {
-    struct crop_run run = {.options = options, .count = count};
-    int status = DL2_NEW(&run.variants, count, "variants", error);
-    for (size_t v = 0; status == DL2_OK && v < count; v++)
+    DL2_CLEANUP(crop_run_free) struct crop_run run = {.options = options, .count = count};
+    DL2_TRY(DL2_NEW(&run.variants, count, "variants", error));
+    for (size_t v = 0; v < count; v++)
         run.variants[v].path = variants[v];
-    if (status == DL2_OK)
-        status = crop_all(&run, reference, error);
-    for (size_t v = 0; run.variants && v < count; v++) {
-        free(run.variants[v].name);
-        json_decref(run.variants[v].scores);
-        dl2_dataset_close(run.variants[v].dataset);
-    }
-    free(run.variants);
-    dl2_crop_choice_free(&run.choice);
-    dl2_dataset_close(run.reference);
-    dl2_bytes_free(&run.bytes);
-    dl2_bytes_free(&run.png);
-    dl2_resizer_free(&run.resizer);
-    dl2_image_free(&run.image);
-    dl2_image_free(&run.scratch);
-    dl2_image_free(&run.original);
-    dl2_colour_free(&run.colour);
-    dl2_colour_free(&run.original_colour);
-    dl2_colour_free(&run.fitted);
-    return status;
+    return crop_all(&run, reference, error);
 }

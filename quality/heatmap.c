@@ -5,6 +5,7 @@
 
 #include "codec/codec.h"
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/index.h"
 #include "quality/scorer.h"
 
@@ -86,21 +87,17 @@ int dl2_heatmap_check(struct dl2_error *error)
 static int heatmap_save(const struct dl2_image *image, const char *path, struct dl2_error *error)
 {
     const struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    struct dl2_bytes png = DL2_BYTES_INIT;
-    int status = dl2_image_encode(dl2_codec_find("png"), image, &options, &png, error);
-    if (status == DL2_OK)
-        status = dl2_make_folder_of(path, error);
-    if (status == DL2_OK)
-        status = dl2_file_write(path, png.data, png.size, error);
-    dl2_bytes_free(&png);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes png = DL2_BYTES_INIT;
+    DL2_TRY(dl2_image_encode(dl2_codec_find("png"), image, &options, &png, error));
+    DL2_TRY(dl2_make_folder_of(path, error));
+    return dl2_file_write(path, png.data, png.size, error);
 }
 
 int dl2_heatmap_write(const struct dl2_heatmap_options *options, struct dl2_scorer *scorer,
                       const struct dl2_image *variant, const char *variant_name, const char *key,
                       struct dl2_image *scratch, struct dl2_error *error)
 {
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     if (options->error == DL2_HEATMAP_SSIM &&
         (variant->width < DL2_SSIM_TAPS || variant->height < DL2_SSIM_TAPS))
         return 0;
@@ -109,7 +106,6 @@ int dl2_heatmap_write(const struct dl2_heatmap_options *options, struct dl2_scor
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no heat map can be named after '%s'", key);
     DL2_TRY(heatmap_draw(options->error, scorer, variant, scratch, error));
     DL2_TRY(dl2_format(&path, error, "%s/%s/%s.png", options->folder, variant_name, key));
-    const int status = heatmap_save(scratch, path, error);
-    free(path);
-    return status < 0 ? status : 1;
+    DL2_TRY(heatmap_save(scratch, path, error));
+    return 1;
 }

@@ -3,8 +3,8 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/dataset.h"
 
 #include <inttypes.h>
@@ -512,34 +512,30 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
 {
     DL2_TRY(dl2_make_folders(folder, error));
     for (size_t i = 0; i < scoring->variant_count; i++) {
-        char *path;
+        DL2_AUTO_FREE char *path = NULL;
         DL2_TRY(dl2_format(&path, error, "%s/%s.json", folder, scoring->variants[i].name));
-        const int status = write_document(scoring, i, 1, path, error);
-        free(path);
-        DL2_TRY(status);
+        DL2_TRY(write_document(scoring, i, 1, path, error));
     }
     return DL2_OK;
 }
 
 int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_error *error)
 {
-    char **names;
-    int status = DL2_NEW(&names, count + 1, "names", error);
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    DL2_AUTO_LIST char **names = NULL;
+    DL2_TRY(DL2_NEW(&names, count + 1, "names", error));
+    for (size_t i = 0; i < count; i++) {
         if (!(names[i] = dl2_dataset_variant_name(paths[i])))
-            status = dl2_error_memory(error, "a name");
-        else if (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/'))
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s: its variant's name, '%s', can't be a file's", paths[i],
-                                   names[i]);
-        for (size_t j = 0; status == DL2_OK && j < i; j++)
+            return dl2_error_memory(error, "a name");
+        if (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/'))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: its variant's name, '%s', can't be a file's", paths[i],
+                                 names[i]);
+        for (size_t j = 0; j < i; j++)
             if (!strcmp(names[i], names[j]))
-                status =
-                    dl2_error_set(error, DL2_ERR_ARGUMENT, "%s and %s have the same name, '%s'",
-                                  paths[j], paths[i], names[i]);
+                return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s and %s have the same name, '%s'",
+                                     paths[j], paths[i], names[i]);
     }
-    dl2_free_list(names);
-    return status;
+    return DL2_OK;
 }
 
 /* CSV. */
@@ -572,7 +568,7 @@ static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *va
 int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
                           struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
@@ -593,8 +589,6 @@ int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
             csv_row(out, scoring, variant->name, variant->extra[i], "extra", &extra);
     }
     const bool whole = !ferror(out);
-    int status = fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
-                                           : dl2_error_memory(error, "%s", path);
-    free(text);
-    return status;
+    return fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
+                                     : dl2_error_memory(error, "%s", path);
 }

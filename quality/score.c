@@ -4,7 +4,7 @@
 #include "codec/codec.h"
 #include "common/clock.h"
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/variant_facts.h"
@@ -485,7 +485,8 @@ static int score_aggregate(const struct dl2_scoring *scoring,
 {
     double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
     const bool lower = scoring->metrics[metric]->lower_is_better;
-    double *values, mse = 0;
+    DL2_AUTO_FREE double *values = NULL;
+    double mse = 0;
     DL2_TRY(DL2_NEW(&values, scoring->count, "scores", error));
     *out = (struct dl2_aggregate){
         .mean = NAN, .median = NAN, .p5 = NAN, .min = NAN, .of_mean_mse = NAN};
@@ -509,7 +510,6 @@ static int score_aggregate(const struct dl2_scoring *scoring,
         if (of_mse)
             out->of_mean_mse = of_mse(mse / (double)(out->values + out->missing));
     }
-    free(values);
     return DL2_OK;
 }
 
@@ -547,7 +547,7 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
 static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *why)
 {
     struct dl2_error own = DL2_ERROR_INIT;
-    json_t *json;
+    json_auto_t *json = NULL;
     variant->quality = -1;
     const int loaded = dl2_facts_load(variant->path, &json, &own);
     if (loaded == DL2_ERR_LOST) /* or it would be scored as one of no quality and full size */
@@ -561,9 +561,7 @@ static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *
     variant->library = library ? strdup(library) : NULL;
     variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
     const json_t *resize = json_object_get(json_object_get(json, "options"), "resize");
-    const bool known = dl2_resolution_from_json(resize, &variant->resolution);
-    json_decref(json);
-    return known
+    return dl2_resolution_from_json(resize, &variant->resolution)
                ? DL2_OK
                : dl2_error_set(why, DL2_ERR_FORMAT,
                                "%s: its dl2-variant.json has a \"resize\" that is not known here; "
@@ -709,7 +707,7 @@ static int score_add_dataset(const struct dl2_score_source *source, uint64_t *su
 static int score_sum_facts(const struct score_run *run, uint64_t *sum, struct dl2_error *error)
 {
     const struct dl2_scoring *scoring = run->scoring;
-    json_t *facts = json_pack(
+    json_auto_t *facts = json_pack(
         "{s:o, s:s, s:i, s:I, s:i, s:i, s:i, s:b, s:i, s:i, s:o}", "libraries",
         dl2_codec_versions(), "device", scoring->device, "input_size", (int)scoring->input_size,
         "max_pixels", (json_int_t)run->options->max_pixels, "r", run->options->background[0], "g",
@@ -721,12 +719,10 @@ static int score_sum_facts(const struct score_run *run, uint64_t *sum, struct dl
         json_array_append_new(metrics, json_string(scoring->metrics[i]->name));
     if (run->has_videos)
         json_object_set_new(facts, "videos", json_string(dl2_video_version()));
-    char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(facts);
+    DL2_AUTO_FREE char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (!text)
         return dl2_error_memory(error, "metrics");
     *sum = XXH3_64bits(text, strlen(text));
-    free(text);
     DL2_TRY(score_add_dataset(&run->reference, sum, error));
     for (size_t i = 0; i < scoring->variant_count; i++)
         DL2_TRY(score_add_dataset(&run->variants[i], sum, error));
@@ -740,27 +736,27 @@ static int score_divide(struct score_run *run, struct dl2_error *error)
 {
     struct dl2_score_share *share = run->options->share;
     const size_t count = run->scoring->count;
-    uint64_t *costs = dl2_calloc(count, sizeof *costs), sum = 0;
-    run->todo = dl2_calloc(count, sizeof *run->todo);
-    int status = costs && run->todo ? DL2_OK : dl2_error_memory(error, "%zu images", count);
-    if (status == DL2_OK && share && !run->reference.dataset)
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: an image file has no parts; parts and ranks share datasets",
-                               run->scoring->reference);
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    DL2_AUTO_FREE uint64_t *costs = NULL;
+    uint64_t sum = 0;
+    DL2_TRY(DL2_NEW(&costs, count, "images", error));
+    DL2_TRY(DL2_NEW(&run->todo, count, "images", error));
+    if (share && !run->reference.dataset)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: an image file has no parts; parts and ranks share datasets",
+                             run->scoring->reference);
+    for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_score_source_sample(&run->reference, i, &sample);
         costs[i] = sample.bytes + SCORE_IMAGE_COST;
     }
-    if (status == DL2_OK && share)
-        status = score_sum_facts(run, &sum, error);
-    if (status == DL2_OK && share)
-        status = dl2_score_share_begin(share, costs, count, sum, error);
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
+    if (share) {
+        DL2_TRY(score_sum_facts(run, &sum, error));
+        DL2_TRY(dl2_score_share_begin(share, costs, count, sum, error));
+    }
+    for (size_t i = 0; i < count; i++)
         if (!share || dl2_score_share_has(share, i))
             run->todo[run->todo_count++] = i;
-    free(costs);
-    return status;
+    return DL2_OK;
 }
 
 /* Are two images frames of one clip? By their keys, CLIP/00007. */
@@ -814,10 +810,14 @@ static int score_own(struct score_run *run, const char *const *variants, struct 
     return DL2_OK;
 }
 
-static int score_all(struct score_run *run, const char *const *variants, struct dl2_error *error)
+static int score_all(struct score_run *run, const char *const *variants, size_t count,
+                     struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
     struct dl2_score_share *share = run->options->share;
+    DL2_TRY(DL2_NEW(&scoring->variants, count, "variants", error));
+    DL2_TRY(DL2_NEW(&run->variants, count, "variants", error));
+    scoring->variant_count = count;
     int status = score_own(run, variants, error);
     if (share)
         status = dl2_score_share_end(share, scoring, status, error);
@@ -869,12 +869,7 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
 {
     *scoring = (struct dl2_scoring){.reference = reference, .device = "cpu"};
     struct score_run run = {.options = options, .scoring = scoring};
-    int status = DL2_NEW(&scoring->variants, variant_count, "variants", error);
-    if (status == DL2_OK)
-        status = DL2_NEW(&run.variants, variant_count, "variants", error);
-    scoring->variant_count = status == DL2_OK ? variant_count : 0;
-    if (status == DL2_OK)
-        status = score_all(&run, variants, error);
+    const int status = score_all(&run, variants, variant_count, error);
     score_run_free(&run);
     if (status < 0)
         dl2_scoring_free(scoring);

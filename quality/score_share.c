@@ -2,7 +2,7 @@
 #include "quality/score_share.h"
 
 #include "common/file.h"
-#include "common/memory.h"
+#include "common/scope.h"
 #include "ranks/world.h"
 
 #include <errno.h>
@@ -209,32 +209,30 @@ static void forget_own(struct dl2_scoring *scoring)
 static int read_all(const struct dl2_score_share *share, struct dl2_scoring *scoring,
                     struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = DL2_OK;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     forget_own(scoring);
-    for (unsigned part = 1; status == DL2_OK && part <= share->part.count; part++) {
-        char *path = path_of(share, part);
-        status = path ? dl2_file_read(path, SIZE_MAX / 2, &text, error)
-                      : dl2_error_memory(error, "a path");
+    for (unsigned part = 1; part <= share->part.count; part++) {
+        DL2_AUTO_FREE char *path = path_of(share, part);
+        if (!path)
+            return dl2_error_memory(error, "a path");
+        int status = dl2_file_read(path, SIZE_MAX / 2, &text, error);
         if (status == DL2_OK)
             status = dl2_bytes_append(&text, "", 1, error);
         if (status == DL2_OK)
             status = read_part(share, scoring, part, (char *)text.data, error);
-        if (status < 0 && path)
+        if (status < 0)
             dl2_error_prefix(error, "%s", path);
-        free(path);
+        DL2_TRY(status);
     }
-    dl2_bytes_free(&text);
-    return status;
+    return DL2_OK;
 }
 
 static void remove_all(const struct dl2_score_share *share)
 {
     for (unsigned part = 1; part <= share->part.count; part++) {
-        char *path = path_of(share, part);
+        DL2_AUTO_FREE char *path = path_of(share, part);
         if (path)
             unlink(path);
-        free(path);
     }
     dl2_part_files_remove(share->stem);
 }
@@ -250,7 +248,7 @@ static int complete_if_last(struct dl2_score_share *share, struct dl2_scoring *s
             close(lock);
         return DL2_ERR_SYSTEM;
     }
-    char *own = path_of(share, share->part.number);
+    DL2_AUTO_FREE char *own = path_of(share, share->part.number);
     const bool taken = own && !dl2_is_file(own); /* by another part, which has completed */
     if (!taken)
         share->parts_missing = dl2_part_files_missing(share->stem, share->part.count, share->digest,
@@ -262,24 +260,20 @@ static int complete_if_last(struct dl2_score_share *share, struct dl2_scoring *s
     if (taken || share->complete)
         unlink(share->stem);
     close(lock);
-    free(own);
     return status;
 }
 
 static int end_part(struct dl2_score_share *share, struct dl2_scoring *scoring,
                     struct dl2_error *error)
 {
-    char *text = NULL, *path = path_of(share, share->part.number);
+    DL2_AUTO_FREE char *text = NULL, *path = path_of(share, share->part.number);
     size_t size;
-    int status =
-        path ? print_part(share, scoring, &text, &size, error) : dl2_error_memory(error, "a path");
-    if (status == DL2_OK)
-        status = dl2_file_write(path, text, size, error);
-    free(text);
-    free(path);
-    if (status == DL2_OK)
-        status = dl2_part_file_end(&share->file, share->digest, error);
-    return status == DL2_OK ? complete_if_last(share, scoring, error) : status;
+    if (!path)
+        return dl2_error_memory(error, "a path");
+    DL2_TRY(print_part(share, scoring, &text, &size, error));
+    DL2_TRY(dl2_file_write(path, text, size, error));
+    DL2_TRY(dl2_part_file_end(&share->file, share->digest, error));
+    return complete_if_last(share, scoring, error);
 }
 
 /* ---- Ranks */
@@ -291,36 +285,29 @@ static int pass_part(struct dl2_score_share *share, struct dl2_scoring *scoring,
     const struct dl2_world *world = share->world;
     double size = share->part.number == part ? (double)own_size : 0;
     DL2_TRY(dl2_world_sum(world, &size, 1, error));
-    char *text;
-    int status = dl2_world_agree(world, DL2_NEW(&text, (size_t)size + 1, "scores", error), error);
-    if (status == DL2_OK && share->part.number == part)
+    DL2_AUTO_FREE char *text = NULL;
+    DL2_TRY(dl2_world_agree(world, DL2_NEW(&text, (size_t)size + 1, "scores", error), error));
+    if (share->part.number == part)
         memcpy(text, own, own_size);
-    if (status == DL2_OK)
-        status = world->ops->broadcast(world, part - 1, text, (size_t)size, error);
-    if (status == DL2_OK)
-        status = dl2_world_agree(
-            world,
-            dl2_world_rank(world) == 0 ? read_part(share, scoring, part, text, error) : DL2_OK,
-            error);
-    free(text);
-    return status;
+    DL2_TRY(world->ops->broadcast(world, part - 1, text, (size_t)size, error));
+    return dl2_world_agree(
+        world, dl2_world_rank(world) == 0 ? read_part(share, scoring, part, text, error) : DL2_OK,
+        error);
 }
 
 static int end_rank(struct dl2_score_share *share, struct dl2_scoring *scoring, int status,
                     struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t size = 0;
     if (status == DL2_OK)
         status = print_part(share, scoring, &text, &size, error);
-    status = dl2_world_agree(share->world, status, error);
-    if (status == DL2_OK)
-        forget_own(scoring);
-    for (unsigned part = 1; status == DL2_OK && part <= share->part.count; part++)
-        status = pass_part(share, scoring, part, text, size, error);
-    free(text);
-    share->complete = status == DL2_OK && dl2_world_rank(share->world) == 0;
-    return status;
+    DL2_TRY(dl2_world_agree(share->world, status, error));
+    forget_own(scoring);
+    for (unsigned part = 1; part <= share->part.count; part++)
+        DL2_TRY(pass_part(share, scoring, part, text, size, error));
+    share->complete = dl2_world_rank(share->world) == 0;
+    return DL2_OK;
 }
 
 int dl2_score_share_end(struct dl2_score_share *share, struct dl2_scoring *scoring, int status,

@@ -2,7 +2,7 @@
 #include "quality/score_source.h"
 
 #include "common/file.h"
-#include "common/memory.h"
+#include "common/scope.h"
 #include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "dataset/tell.h"
@@ -44,39 +44,36 @@ static int list_frames(struct dl2_score_source *source, const struct dl2_scoring
                        struct dl2_error *error)
 {
     const size_t samples = dl2_dataset_count(source->dataset);
-    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes scratch = DL2_BYTES_INIT;
     size_t count = 0;
-    int status = DL2_NEW(&source->first, samples + 1, "videos", error);
-    for (size_t i = 0; status == DL2_OK && i < samples; i++) {
+    DL2_TRY(DL2_NEW(&source->first, samples + 1, "videos", error));
+    for (size_t i = 0; i < samples; i++) {
         struct dl2_video *video = NULL;
         struct dl2_error own = DL2_ERROR_INIT;
         source->first[i] = count;
-        status = open_video(source->dataset, i, scoring->max_pixels, &scratch, &video, &own);
+        const int status =
+            open_video(source->dataset, i, scoring->max_pixels, &scratch, &video, &own);
         if (status == DL2_OK)
             count += dl2_video_info(video)->frames;
         else if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST || dl2_video_missing())
             return dl2_error_copy(error, &own);
         else if (scoring->progress)
             dl2_progress_message(scoring->progress, "%s", own.message);
-        status = DL2_OK;
         dl2_video_close(video);
     }
-    dl2_bytes_free(&scratch);
     source->first[samples] = source->count = count;
-    if (status == DL2_OK)
-        status = DL2_NEW(&source->sample, count, "videos", error);
-    if (status == DL2_OK)
-        status = DL2_NEW(&source->frames, count + 1, "videos", error);
-    for (size_t i = 0; status == DL2_OK && i < samples; i++) {
+    DL2_TRY(DL2_NEW(&source->sample, count, "videos", error));
+    DL2_TRY(DL2_NEW(&source->frames, count + 1, "videos", error));
+    for (size_t i = 0; i < samples; i++) {
         struct dl2_sample facts;
         dl2_dataset_sample(source->dataset, i, &facts);
-        for (size_t f = source->first[i]; status == DL2_OK && f < source->first[i + 1]; f++) {
+        for (size_t f = source->first[i]; f < source->first[i + 1]; f++) {
             source->sample[f] = i;
-            status =
-                dl2_format(&source->frames[f], error, "%s/%05zu", facts.key, f - source->first[i]);
+            DL2_TRY(
+                dl2_format(&source->frames[f], error, "%s/%05zu", facts.key, f - source->first[i]));
         }
     }
-    return status;
+    return DL2_OK;
 }
 
 int dl2_score_source_frame(const struct dl2_score_source *source, size_t index, uint64_t max_pixels,

@@ -195,9 +195,8 @@ int dl2_accuracy_sizes_find(const struct dl2_study *study, const struct dl2_anal
                             const struct dl2_speeds *speeds, size_t anchor,
                             struct dl2_accuracy_size **sizes, struct dl2_error *error)
 {
-    *sizes = dl2_calloc(study->arch_count * study->variant_count + 1, sizeof **sizes);
-    if (!*sizes)
-        return dl2_error_memory(error, "codecs at equal accuracy");
+    DL2_TRY(DL2_NEW(sizes, study->arch_count * study->variant_count + 1, "codecs at equal accuracy",
+                    error));
     for (size_t a = 0; a < study->arch_count && anchor < study->variant_count; a++)
         DL2_TRY(compare_network(study, &analyses[a], &speeds[a], a, anchor,
                                 *sizes + a * study->variant_count, error));

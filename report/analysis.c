@@ -145,9 +145,8 @@ static int draw_interval(const struct dl2_differences *table, size_t draws,
                          struct dl2_comparison *comparison, struct dl2_error *error)
 {
     const struct dl2_groups groups = {table->of, table->of_count};
-    DL2_AUTO_FREE double *means = dl2_calloc(draws, sizeof *means);
-    if (!means)
-        return dl2_error_memory(error, "%zu draws", draws);
+    DL2_AUTO_FREE double *means = NULL;
+    DL2_TRY(DL2_NEW(&means, draws, "draws", error));
     DL2_TRY(dl2_pigeonhole(table->cells, table->seeds, table->images, table->of ? &groups : NULL, 0,
                            means, draws, error));
     dl2_middle_95(means, draws, &comparison->low, &comparison->high);
@@ -178,9 +177,8 @@ static int judge_images(const struct dl2_differences *table, size_t draws,
 static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
                           struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
-    if (!pairs)
-        return dl2_error_memory(error, "%zu trainings", seeds);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = NULL;
+    DL2_TRY(DL2_NEW(&pairs, seeds, "trainings", error));
     size_t count = 0;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_run_pair pair = {run_at(block, variant, s), run_at(block, block->raw, s)};
@@ -688,10 +686,9 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
                 struct dl2_error *error)
 {
     *analysis = (struct dl2_analysis){.arch = arch, .question = *question};
-    analysis->comparisons = dl2_calloc(study->variant_count + 1, sizeof *analysis->comparisons);
-    DL2_AUTO_FREE double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
-    if (!analysis->comparisons || !scratch)
-        return dl2_error_memory(error, "the analysis");
+    DL2_TRY(DL2_NEW(&analysis->comparisons, study->variant_count + 1, "the analysis", error));
+    DL2_AUTO_FREE double *scratch = NULL;
+    DL2_TRY(DL2_NEW(&scratch, study->run_count + 1, "the analysis", error));
     const struct stretch raw = find_runs(study, arch, dl2_study_find(study, "raw"));
     analysis->seeds = raw.count;
     for (size_t v = 0; v < study->variant_count; v++) {

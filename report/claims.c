@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/claims.h"
 
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,9 +55,8 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
                     double tolerance, const struct dl2_looks *looks, size_t look,
                     struct dl2_error *error)
 {
-    size_t *next = dl2_calloc(codecs + 1, sizeof *next);
-    if (!next)
-        return dl2_error_memory(error, "%zu claims", count);
+    DL2_AUTO_FREE size_t *next = NULL;
+    DL2_TRY(DL2_NEW(&next, codecs + 1, "claims", error));
     for (size_t i = 0; i < count; i++)
         claims[i].blocker = i;
     for (bool passed = true; passed;) {
@@ -92,6 +91,5 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
             claim->look = look;
         }
     }
-    free(next);
     return DL2_OK;
 }

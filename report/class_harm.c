@@ -87,10 +87,9 @@ int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_class
     *classes = (struct dl2_classes){0};
     if (!images->count)
         return DL2_OK;
-    DL2_AUTO_FREE uint32_t *rows = dl2_calloc(images->count, sizeof *rows);
-    classes->of = dl2_calloc(images->count, sizeof *classes->of);
-    if (!rows || !classes->of)
-        return dl2_error_memory(error, "%zu validation images", images->count);
+    DL2_AUTO_FREE uint32_t *rows = NULL;
+    DL2_TRY(DL2_NEW(&rows, images->count, "validation images", error));
+    DL2_TRY(DL2_NEW(&classes->of, images->count, "validation images", error));
     for (size_t i = 0; i < images->count; i++)
         rows[i] = (uint32_t)i;
     qsort_r(rows, images->count, sizeof *rows, compare_targets, (void *)images);
@@ -98,10 +97,9 @@ int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_class
         classes->count += !i || images->rows[rows[i]].target != images->rows[rows[i - 1]].target;
         classes->of[rows[i]] = (uint32_t)(classes->count - 1);
     }
-    classes->names = dl2_calloc(classes->count, sizeof *classes->names);
-    DL2_AUTO_FREE char **sorted = dl2_calloc(classes->count, sizeof *sorted);
-    if (!classes->names || !sorted)
-        return dl2_error_memory(error, "%zu classes", classes->count);
+    DL2_TRY(DL2_NEW(&classes->names, classes->count, "classes", error));
+    DL2_AUTO_FREE char **sorted = NULL;
+    DL2_TRY(DL2_NEW(&sorted, classes->count, "classes", error));
     DL2_TRY(name_by_folders(images, rows, classes, error));
     memcpy(sorted, classes->names, classes->count * sizeof *sorted);
     return names_fail(sorted, classes->count) ? name_by_numbers(images, classes, error) : DL2_OK;
@@ -134,10 +132,8 @@ static void free_columns(struct columns *by_class)
 static int order_columns(const struct dl2_differences *table, const struct dl2_classes *classes,
                          struct columns *by_class, struct dl2_error *error)
 {
-    by_class->columns = dl2_calloc(table->images, sizeof *by_class->columns);
-    by_class->begin = dl2_calloc(classes->count + 2, sizeof *by_class->begin);
-    if (!by_class->columns || !by_class->begin)
-        return dl2_error_memory(error, "%zu validation images", table->images);
+    DL2_TRY(DL2_NEW(&by_class->columns, table->images, "validation images", error));
+    DL2_TRY(DL2_NEW(&by_class->begin, classes->count + 2, "validation images", error));
     size_t *next = by_class->begin + 1; /* moves from a class's begin to its end */
     for (size_t i = 0; i < table->images; i++)
         next[classes->of[table->image[i]] + 1]++;
@@ -187,9 +183,7 @@ static int measure_variant(const struct dl2_prediction_table *images,
     DL2_TRY(dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images, &table, error));
     if (!table.images)
         return DL2_OK;
-    harm->changes = dl2_calloc(classes->count, sizeof *harm->changes);
-    if (!harm->changes)
-        return dl2_error_memory(error, "%zu classes", classes->count);
+    DL2_TRY(DL2_NEW(&harm->changes, classes->count, "classes", error));
     DL2_TRY(order_columns(&table, classes, &by_class, error));
     harm->pairs = count;
     harm->count = harm->bounding = classes->count;

@@ -333,9 +333,7 @@ int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_s
     *sizes = (struct dl2_codec_sizes){.anchor = dl2_codec_anchor(study, choice),
                                       .metrics = images->metrics};
     const size_t count = sizes->metrics.count * study->variant_count;
-    sizes->items = dl2_calloc(count + 1, sizeof *sizes->items);
-    if (!sizes->items)
-        return dl2_error_memory(error, "sizes of codecs");
+    DL2_TRY(DL2_NEW(&sizes->items, count + 1, "sizes of codecs", error));
     for (size_t i = 0; i < count; i++)
         sizes->items[i] = (struct dl2_codec_size){.per_image = NAN,
                                                   .low = NAN,

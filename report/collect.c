@@ -49,15 +49,14 @@ typedef int walk_take(struct walk *walk, const char *path, const char *name,
 static int walk_folder(struct walk *walk, const char *folder, walk_take *take,
                        struct dl2_error *error)
 {
-    char path[4096], **names;
+    DL2_AUTO_LIST char **names = NULL;
+    char path[4096];
     DL2_TRY(dl2_list_names(folder, &names, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && names[i]; i++) {
+    for (size_t i = 0; names[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        status = take(walk, path, names[i], error);
+        DL2_TRY(take(walk, path, names[i], error));
     }
-    dl2_free_list(names);
-    return status;
+    return DL2_OK;
 }
 
 static bool is_listed(char *const *list, const char *name)
@@ -174,15 +173,13 @@ static int take_scored(struct walk *walk, const char *path, const char *file,
         return DL2_OK;
     json_auto_t *quality = NULL;
     DL2_TRY(load_results(study, path, "dl2-quality/1", &quality, error));
-    if (!study->definitions) {
-        study->definitions = json_incref(json_object_get(quality, "definitions"));
-        study->metric_titles = json_incref(json_object_get(quality, "titles"));
-        study->metric_units = json_incref(json_object_get(quality, "units"));
-        study->lower_is_better = json_incref(json_object_get(quality, "lower_is_better"));
-        study->one_is_best = json_incref(json_object_get(quality, "one_is_best"));
-        study->reference_files = json_incref(json_object_get(quality, "reference_files"));
+    json_auto_t *entries = json_incref(json_object_get(quality, "variants"));
+    json_object_del(quality, "variants");
+    if (!json_object_get(study->quality, "definitions")) {
+        json_decref(study->quality);
+        study->quality = json_incref(quality);
     }
-    json_t *entries = json_object_get(quality, "variants"), *entry;
+    json_t *entry;
     size_t i;
     json_array_foreach(entries, i, entry)
     {
@@ -248,9 +245,7 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
     run->epochs = count;
     if (!count)
         return DL2_OK;
-    run->val_accuracy = dl2_calloc(count, sizeof *run->val_accuracy);
-    if (!run->val_accuracy)
-        return dl2_error_memory(error, "%zu epochs", count);
+    DL2_TRY(DL2_NEW(&run->val_accuracy, count, "epochs", error));
     size_t i;
     json_array_foreach(epochs, i, epoch)
     {
@@ -376,10 +371,7 @@ static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
         after = at ? strchr(at, '@') : NULL;
     }
     const int before = at ? (int)(at - v->name) : (int)strlen(v->name);
-    if (asprintf(&v->own_codec, "%.*s%s", before, v->name, after ? after : "") < 0) {
-        v->own_codec = NULL;
-        return dl2_error_memory(error, "a variant");
-    }
+    DL2_TRY(dl2_format(&v->own_codec, error, "%.*s%s", before, v->name, after ? after : ""));
     v->codec = v->own_codec;
     return DL2_OK;
 }
@@ -449,9 +441,8 @@ static int compare_runs(const void *a, const void *b)
 static int sort_all(struct dl2_study *study, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    DL2_AUTO_FREE char **before = dl2_calloc(count + 1, sizeof *before);
-    if (!before)
-        return dl2_error_memory(error, "%zu variants", count);
+    DL2_AUTO_FREE char **before = NULL;
+    DL2_TRY(DL2_NEW(&before, count + 1, "variants", error));
     for (size_t i = 0; i < count; i++)
         before[i] = study->variants[i].name;
     if (count)
@@ -498,18 +489,15 @@ static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *own, uint8_t **correct, float **loss,
                             struct dl2_error *error)
 {
-    DL2_AUTO_FREE size_t *rows = dl2_calloc(reference->count, sizeof *rows);
-    if (!rows)
-        return dl2_error_memory(error, "%zu predictions", reference->count);
+    DL2_AUTO_FREE size_t *rows = NULL;
+    DL2_TRY(DL2_NEW(&rows, reference->count, "predictions", error));
     if (dl2_prediction_table_join(reference, own, rows, error) < 0) {
         dl2_error_prefix(error, "%s", run->path);
         return error->status;
     }
-    *correct = dl2_calloc(reference->count, sizeof **correct);
+    DL2_TRY(DL2_NEW(correct, reference->count, "predictions", error));
     if (loss)
-        *loss = dl2_calloc(reference->count, sizeof **loss);
-    if (!*correct || (loss && !*loss))
-        return dl2_error_memory(error, "%zu predictions", reference->count);
+        DL2_TRY(DL2_NEW(loss, reference->count, "predictions", error));
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
         (*correct)[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
@@ -592,9 +580,7 @@ static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
         struct dl2_study_run *run = &study->runs[i];
         struct dl2_error why = DL2_ERROR_INIT;
         bool found = false;
-        run->evaluated = dl2_calloc(study->variant_count, sizeof *run->evaluated);
-        if (!run->evaluated)
-            return dl2_error_memory(error, "%zu variants", study->variant_count);
+        DL2_TRY(DL2_NEW(&run->evaluated, study->variant_count, "variants", error));
         dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
         if (why.status == DL2_ERR_ARGUMENT) /* of the training that was here before */
             DL2_TRY(dl2_study_leave_out(study, error, "%s", why.message));
@@ -674,9 +660,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     DL2_TRY(read_figures(study, error));
     DL2_TRY(sort_all(study, error));
     DL2_TRY(dl2_study_keep_comparable_trainings(study, error));
-    study->images = dl2_calloc(study->arch_count + 1, sizeof *study->images);
-    if (!study->images)
-        return dl2_error_memory(error, "%zu networks", study->arch_count);
+    DL2_TRY(DL2_NEW(&study->images, study->arch_count + 1, "networks", error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(collect_predictions(study, a, error));
     DL2_TRY(collect_evaluations(study, error));

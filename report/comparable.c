@@ -110,9 +110,8 @@ static size_t find_usual(const struct dl2_study *study, json_t *const *origins, 
 static int compare_variants_made(struct dl2_study *study, bool settings, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    json_t **origins = dl2_calloc(count + 1, sizeof *origins);
-    if (!origins)
-        return dl2_error_memory(error, "%zu variants", count);
+    json_t **origins;
+    DL2_TRY(DL2_NEW(&origins, count + 1, "variants", error));
     for (size_t v = 0; v < count; v++)
         origins[v] = origin_of(&study->variants[v], settings);
     int status = DL2_OK;
@@ -188,10 +187,9 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
                           size_t *reference, struct dl2_error *error)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    DL2_AUTO_FREE struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
+    DL2_AUTO_FREE struct group *groups = NULL;
     size_t count = 0, best = 0;
-    if (!groups)
-        return dl2_error_memory(error, "%zu trainings", study->run_count);
+    DL2_TRY(DL2_NEW(&groups, study->run_count + 1, "trainings", error));
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         if (strcmp(run->arch, arch) != 0)
@@ -238,9 +236,8 @@ static int compare_images(struct dl2_study *study, const struct dl2_study_run *r
 static int compare_trainings(struct dl2_study *study, const char *arch, struct dl2_error *error)
 {
     const size_t count = study->run_count;
-    json_t **settings = dl2_calloc(count + 1, sizeof *settings);
-    if (!settings)
-        return dl2_error_memory(error, "%zu trainings", count);
+    json_t **settings;
+    DL2_TRY(DL2_NEW(&settings, count + 1, "trainings", error));
     for (size_t i = 0; i < count; i++)
         settings[i] = settings_of(&study->runs[i]);
     size_t left = 0, reference = 0;
@@ -315,9 +312,8 @@ static json_t *settings_of_network(const struct dl2_study *study, const char *ar
     json_t *settings = NULL;
     for (size_t i = 0; i < study->run_count && !settings; i++)
         if (strcmp(study->runs[i].arch, arch) == 0) {
-            json_t *all = settings_of(&study->runs[i]);
+            json_auto_t *all = settings_of(&study->runs[i]);
             settings = json_copy(all);
-            json_decref(all);
         }
     for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
         json_object_del(settings, of_data[i]);

@@ -2,7 +2,7 @@
 #include "report/conditions.h"
 
 #include "common/file.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -62,18 +62,16 @@ int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2
                            struct dl2_conditions *conditions, struct dl2_error *error)
 {
     *conditions = (struct dl2_conditions){NULL, 0};
-    int status = DL2_OK;
     for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
-        char path[4096], **names = NULL;
+        DL2_AUTO_LIST char **names = NULL;
+        char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, goals[g].name);
-        if (status == DL2_OK)
-            status = dl2_list_names(path, &names, error);
-        for (size_t i = 0; status == DL2_OK && names[i]; i++)
-            status = add_condition(folder, goals[g].name, names[i],
-                                   goals[g].own_names ? NULL : variants, study, conditions, error);
-        dl2_free_list(names);
+        DL2_TRY(dl2_list_names(path, &names, error));
+        for (size_t i = 0; names[i]; i++)
+            DL2_TRY(add_condition(folder, goals[g].name, names[i],
+                                  goals[g].own_names ? NULL : variants, study, conditions, error));
     }
-    return status;
+    return DL2_OK;
 }
 
 static int analyse_condition(struct dl2_condition *condition, double tolerance,
@@ -81,9 +79,7 @@ static int analyse_condition(struct dl2_condition *condition, double tolerance,
 {
     const struct dl2_question question = {.tolerance = tolerance};
     const struct dl2_study *study = &condition->study;
-    condition->analyses = dl2_calloc(study->arch_count + 1, sizeof *condition->analyses);
-    if (!condition->analyses)
-        return dl2_error_memory(error, "%zu analyses", study->arch_count);
+    DL2_TRY(DL2_NEW(&condition->analyses, study->arch_count + 1, "analyses", error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(dl2_analyse(study, study->archs[a], &question, &condition->analyses[a], error));
     return DL2_OK;

@@ -59,9 +59,8 @@ static int allocate(struct dl2_differences *table, size_t seeds, size_t images, 
 /* Numbers groups anew, so that none is empty: table->of holds numbers below `most`. */
 static int number_groups(struct dl2_differences *table, size_t most, struct dl2_error *error)
 {
-    DL2_AUTO_FREE uint32_t *numbers = dl2_calloc(most, sizeof *numbers);
-    if (!numbers)
-        return dl2_error_memory(error, "%zu groups of validation images", most);
+    DL2_AUTO_FREE uint32_t *numbers = NULL;
+    DL2_TRY(DL2_NEW(&numbers, most, "groups of validation images", error));
     for (size_t i = 0; i < table->images; i++) {
         uint32_t *number = &numbers[table->of[i]];
         if (!*number)

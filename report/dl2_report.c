@@ -302,15 +302,13 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
     if (!text)
         return DL2_OK;
     size_t count = 0;
-    *list = dl2_calloc(strlen(text) / 2 + 2, sizeof **list);
-    for (text += strspn(text, separators); *list && *text; text += strspn(text, separators)) {
+    DL2_TRY(DL2_NEW(list, 1, "the report", error)); /* where there is none */
+    for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
         const size_t size = strcspn(text, separators);
-        (*list)[count] = strndup(text, size);
-        if (!(*list)[count++])
-            return dl2_error_memory(error, "the report");
+        DL2_TRY(dl2_list_append(list, &count, strndup(text, size), error));
         text += size;
     }
-    return *list ? DL2_OK : dl2_error_memory(error, "the report");
+    return DL2_OK;
 }
 
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
@@ -330,15 +328,9 @@ static int group_images(struct dl2_study *study, struct dl2_conditions *conditio
     return DL2_OK;
 }
 
-static void free_list(char ***list)
-{
-    dl2_free_list(*list);
-}
-
 static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_error *error)
 {
-    DL2_CLEANUP(free_list) char **variant_list = NULL;
-    DL2_CLEANUP(free_list) char **training_list = NULL;
+    DL2_AUTO_LIST char **variant_list = NULL, **training_list = NULL;
     DL2_TRY(split_list(arguments.variants, &variant_list, error));
     DL2_TRY(split_list(arguments.trainings, &training_list, error));
     const struct dl2_study_selection selection = {variant_list, training_list};
@@ -354,10 +346,8 @@ static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_er
 static int analyse(struct dl2_page *page, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
-    page->analyses = dl2_calloc(study->arch_count + 1, sizeof *page->analyses);
-    page->speeds = dl2_calloc(study->arch_count + 1, sizeof *page->speeds);
-    if (!page->analyses || !page->speeds)
-        return dl2_error_memory(error, "the report");
+    DL2_TRY(DL2_NEW(&page->analyses, study->arch_count + 1, "the report", error));
+    DL2_TRY(DL2_NEW(&page->speeds, study->arch_count + 1, "the report", error));
     DL2_TRY(check_codecs(study, error));
     DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
@@ -472,7 +462,7 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
                           struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_several_studies_free) struct dl2_several_studies several = {NULL};
-    DL2_CLEANUP(free_list) char **variant_list = NULL;
+    DL2_AUTO_LIST char **variant_list = NULL;
     dl2_looks_plan(&arguments.question.looks, 0, 1);
     DL2_TRY(split_list(arguments.variants, &variant_list, error));
     const struct dl2_study_selection selection = {.variants = variant_list};

@@ -64,10 +64,9 @@ static int make_pair(const struct dl2_study *study, const struct dl2_condition *
                      struct dl2_error *error)
 {
     const struct dl2_study *subset = &condition->study;
-    DL2_AUTO_FREE double *values =
-        dl2_calloc(subset->run_count + study->run_count + 1, sizeof *values);
-    if (!values)
-        return dl2_error_memory(error, "the trainings at equal bytes");
+    DL2_AUTO_FREE double *values = NULL;
+    DL2_TRY(DL2_NEW(&values, subset->run_count + study->run_count + 1,
+                    "the trainings at equal bytes", error));
     pair->variant = dl2_study_find(study, condition->name);
     pair->accuracy = estimate(study, pair->variant, arch, values, &pair->percent, &pair->images);
     pair->subset_accuracy = estimate(subset, dl2_study_find(subset, "raw"), arch, values,
@@ -95,9 +94,7 @@ int dl2_equal_bytes_find(const struct dl2_study *study, const struct dl2_conditi
 {
     const double original = original_bytes(study, arch);
     *count = 0;
-    *pairs = dl2_calloc(conditions->count + 1, sizeof **pairs);
-    if (!*pairs)
-        return dl2_error_memory(error, "the trainings at equal bytes");
+    DL2_TRY(DL2_NEW(pairs, conditions->count + 1, "the trainings at equal bytes", error));
     for (size_t c = 0; c < conditions->count; c++) {
         struct dl2_equal_bytes *pair = &(*pairs)[*count];
         if (strcmp(conditions->items[c].goal, "bytes") != 0)

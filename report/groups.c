@@ -150,10 +150,9 @@ static int compare_members(const void *a, const void *b)
 static int number_groups(const struct dl2_grouping *groups, struct dl2_prediction_table *table,
                          size_t *alone, struct dl2_error *error)
 {
-    DL2_AUTO_FREE struct member *members = dl2_calloc(table->count, sizeof *members);
-    table->group = dl2_calloc(table->count, sizeof *table->group);
-    if (!members || !table->group)
-        return dl2_error_memory(error, "the groups of %zu images", table->count);
+    DL2_AUTO_FREE struct member *members = NULL;
+    DL2_TRY(DL2_NEW(&members, table->count, "the groups of images", error));
+    DL2_TRY(DL2_NEW(&table->group, table->count, "the groups of images", error));
     *alone = 0;
     for (size_t i = 0; i < table->count; i++) {
         members[i] = find_group(groups, table->keys + i * table->key_size, i);

@@ -34,9 +34,7 @@ static int list_images(const struct dl2_study_variant *variant, struct dl2_image
     const json_t *rows = json_object_get(dl2_study_scores(variant, &file), "per_image");
     size_t i;
     free(scores->keys);
-    scores->keys = dl2_calloc(json_array_size(rows) + 1, sizeof *scores->keys);
-    if (!scores->keys)
-        return dl2_error_memory(error, "%zu images", json_array_size(rows));
+    DL2_TRY(DL2_NEW(&scores->keys, json_array_size(rows) + 1, "images", error));
     json_array_foreach(rows, i, row)
     {
         const char *key = dl2_json_get_text(row, "key", NULL);

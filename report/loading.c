@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,16 +38,15 @@ static int add_setup(const char *folder, const char *storage, const char *name,
 static int walk(const char *folder, const char *storage, struct dl2_study *study,
                 struct dl2_loading *loading, struct dl2_error *error)
 {
-    char path[4096], **names;
+    DL2_AUTO_LIST char **names = NULL;
+    char path[4096];
     DL2_TRY(dl2_list_names(folder, &names, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && names[i]; i++) {
+    for (size_t i = 0; names[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        status = storage ? add_setup(path, storage, names[i], study, loading, error)
-                         : walk(path, names[i], study, loading, error);
+        DL2_TRY(storage ? add_setup(path, storage, names[i], study, loading, error)
+                        : walk(path, names[i], study, loading, error));
     }
-    dl2_free_list(names);
-    return status;
+    return DL2_OK;
 }
 
 static int add_network(struct dl2_loading *loading, const char *network, struct dl2_error *error)

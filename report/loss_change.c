@@ -118,11 +118,9 @@ int dl2_loss_changes_find(const struct dl2_study *study, const struct dl2_analys
                           struct dl2_loss_change **changes, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    DL2_AUTO_FREE struct dl2_loss_change *all =
-        dl2_calloc(study->arch_count * count + 1, sizeof *all);
+    DL2_AUTO_FREE struct dl2_loss_change *all = NULL;
     *changes = NULL;
-    if (!all)
-        return dl2_error_memory(error, "%zu variants", count);
+    DL2_TRY(DL2_NEW(&all, study->arch_count * count + 1, "variants", error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(dl2_loss_changes_make(study, &analyses[a], a, all + a * count, error));
     for (size_t i = 0; i < study->arch_count * count; i++)

@@ -10,7 +10,7 @@
 
 const char *dl2_metric_title(const struct dl2_study *study, const char *metric)
 {
-    return dl2_json_get_text(study->metric_titles, metric, metric);
+    return dl2_json_get_text(json_object_get(study->quality, "titles"), metric, metric);
 }
 
 double dl2_guide_value(const struct dl2_guide *guide, const struct dl2_study_variant *variant)

@@ -31,8 +31,9 @@ void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_name
             if (metrics->count < DL2_MAX_METRICS && strlen(name) < sizeof metrics->names[0] &&
                 json_is_object(metric) && !is_known(metrics, name)) {
                 metrics->lower_is_better[metrics->count] =
-                    dl2_json_lists(study->lower_is_better, name);
-                metrics->one_is_best[metrics->count] = dl2_json_lists(study->one_is_best, name);
+                    dl2_json_lists(json_object_get(study->quality, "lower_is_better"), name);
+                metrics->one_is_best[metrics->count] =
+                    dl2_json_lists(json_object_get(study->quality, "one_is_best"), name);
                 strcpy(metrics->names[metrics->count++], name);
             }
         }
@@ -118,9 +119,8 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
 {
     const size_t all = study->variant_count, raw = dl2_study_find(study, "raw");
     *ranking = (struct dl2_ranking){.tau = NAN, .low = NAN, .high = NAN};
-    DL2_AUTO_FREE size_t *variants = dl2_calloc(all + 1, sizeof *variants);
-    if (!variants)
-        return dl2_error_memory(error, "%zu variants", all);
+    DL2_AUTO_FREE size_t *variants = NULL;
+    DL2_TRY(DL2_NEW(&variants, all + 1, "variants", error));
     for (size_t v = 0; v < all; v++)
         if (v != raw && !isnan(values[v]) && isfinite(analysis->comparisons[v].accuracy.mean))
             variants[ranking->variants++] = v;

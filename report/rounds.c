@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,20 +81,17 @@ static int add_round(struct dl2_rounds *rounds, const char *path, const char *ne
 static int walk(struct dl2_rounds *rounds, const char *folder, const char *names[2], int depth,
                 struct dl2_error *error)
 {
-    char path[4096], **found;
+    DL2_AUTO_LIST char **found = NULL;
+    char path[4096];
     DL2_TRY(dl2_list_names(folder, &found, error));
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && found[i]; i++) {
+    for (size_t i = 0; found[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, found[i]);
-        if (depth == 2) {
-            status = add_round(rounds, path, names[0], names[1], found[i], error);
-        } else {
+        if (depth < 2)
             names[depth] = found[i];
-            status = walk(rounds, path, names, depth + 1, error);
-        }
+        DL2_TRY(depth == 2 ? add_round(rounds, path, names[0], names[1], found[i], error)
+                           : walk(rounds, path, names, depth + 1, error));
     }
-    dl2_free_list(found);
-    return status;
+    return DL2_OK;
 }
 
 int dl2_rounds_read(const char *folder, struct dl2_rounds *rounds, struct dl2_error *error)

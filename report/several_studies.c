@@ -112,9 +112,7 @@ static int collect_study(struct dl2_source_study *source,
     struct dl2_study *study = &source->study;
     DL2_TRY(dl2_study_collect(source->folder, selection, study, error));
     DL2_TRY(dl2_study_add_notes(notes, study, source->name, error));
-    source->analyses = dl2_calloc(study->arch_count + 1, sizeof *source->analyses);
-    if (!source->analyses)
-        return dl2_error_memory(error, "%zu networks", study->arch_count);
+    DL2_TRY(DL2_NEW(&source->analyses, study->arch_count + 1, "networks", error));
     for (size_t a = 0; a < study->arch_count; a++)
         DL2_TRY(dl2_analyse(study, study->archs[a], question, &source->analyses[a], error));
     return DL2_OK;
@@ -318,9 +316,8 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
     size_t count = 0, codecs = 0, n = 0;
     for (size_t v = 0; v < network->variant_count; v++)
         count += network->variants[v].count;
-    DL2_AUTO_FREE struct dl2_study_claim *claims = dl2_calloc(count, sizeof *claims);
-    if (!claims)
-        return dl2_error_memory(error, "%zu claims", count);
+    DL2_AUTO_FREE struct dl2_study_claim *claims = NULL;
+    DL2_TRY(DL2_NEW(&claims, count, "claims", error));
     for (size_t v = 0; v < network->variant_count; v++) {
         const struct dl2_shared_variant *variant = &network->variants[v];
         codecs += v == 0 || strcmp(variant->codec, variant[-1].codec) != 0;
@@ -382,10 +379,9 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
                                 struct dl2_error *error)
 {
     *several = (struct dl2_several_studies){.question = *question};
-    DL2_AUTO_FREE bool *has = dl2_calloc(2 * count, sizeof *has);
-    several->sources = dl2_calloc(count, sizeof *several->sources);
-    if (!has || !several->sources)
-        return dl2_error_memory(error, "%zu studies", count);
+    DL2_AUTO_FREE bool *has = NULL;
+    DL2_TRY(DL2_NEW(&has, 2 * count, "studies", error));
+    DL2_TRY(DL2_NEW(&several->sources, count, "studies", error));
     several->count = count;
     for (size_t i = 0; i < count; i++)
         several->sources[i].folder = folders[i];

@@ -27,19 +27,16 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
     return a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
 }
 
-static const json_t *final_of(const struct dl2_study_run *run)
-{
-    return json_array_get(json_object_get(run->report, "final"), 0);
-}
-
 const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study)
 {
-    return study->run_count ? dl2_accuracy_kind_of(final_of(&study->runs[0])) : &dl2_accuracy_top1;
+    if (!study->run_count)
+        return &dl2_accuracy_top1;
+    return dl2_accuracy_kind_of(json_array_get(json_object_get(study->runs->report, "final"), 0));
 }
 
 bool dl2_study_has_volumes(const struct dl2_study *study)
 {
-    return json_object_get(study->definitions, "volume_psnr");
+    return json_object_get(json_object_get(study->quality, "definitions"), "volume_psnr");
 }
 
 size_t dl2_study_find(const struct dl2_study *study, const char *name)
@@ -201,12 +198,7 @@ void dl2_study_free(struct dl2_study *study)
     dl2_texts_free(&study->broken);
     dl2_texts_free(&study->unfinished);
     dl2_texts_free(&study->left_out);
-    json_decref(study->definitions);
-    json_decref(study->metric_titles);
-    json_decref(study->metric_units);
-    json_decref(study->lower_is_better);
-    json_decref(study->one_is_best);
-    json_decref(study->reference_files);
+    json_decref(study->quality);
     *study = (struct dl2_study){0};
 }
 

@@ -87,11 +87,8 @@ struct dl2_study {
     struct dl2_texts broken;     /* files that should be there and whole, and aren't: "FILE: why" */
     struct dl2_texts unfinished; /* trainings and variants that were cut short */
     struct dl2_texts left_out;   /* results of another study, or not comparable: "WHICH: why" */
-    /* dl2-quality's: metric to text; or NULL */
-    json_t *definitions, *metric_titles, *metric_units;
-    json_t *lower_is_better, *one_is_best; /* its lists of metrics; or NULL */
-    json_t *reference_files;               /* how the sources were encoded; or NULL */
-    struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
+    json_t *quality;             /* a dl2-quality/1 without the variants; or NULL */
+    struct dl2_rounds rounds;    /* the speeds of loading and training, each measured alone */
 };
 
 /* Did others share the machine while it trained, or is that not known? Then what a card tells of

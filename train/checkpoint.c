@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/checkpoint.h"
 #include "common/json.h"
+#include "common/scope.h"
 #include "network/weights.h"
 
 #include <math.h>
@@ -142,9 +143,7 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
     state->val_count = json_array_size(list);
     if (!state->val_count)
         return DL2_OK;
-    state->val = dl2_calloc(state->val_count, sizeof *state->val);
-    if (!state->val)
-        return dl2_error_memory(error, "a run's state");
+    DL2_TRY(DL2_NEW(&state->val, state->val_count, "a run's state", error));
     json_array_foreach(list, i, set) state->val[i] =
         (struct dl2_train_val){dl2_json_get_text(set, "name", "?"),
                                (uint64_t)dl2_json_get_integer(set, "images", 0),
@@ -220,12 +219,9 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
 static int set_json(struct dl2_safetensors *checkpoint, const char *key, const json_t *json,
                     struct dl2_error *error)
 {
-    char *text = json ? dump(json) : NULL;
-    if (!text)
-        return dl2_error_memory(error, "a checkpoint's %s", key);
-    int status = dl2_safetensors_set_text(checkpoint, key, text, error);
-    free(text);
-    return status;
+    DL2_AUTO_FREE char *text = json ? dump(json) : NULL;
+    return text ? dl2_safetensors_set_text(checkpoint, key, text, error)
+                : dl2_error_memory(error, "a checkpoint's %s", key);
 }
 
 static int get_json(const struct dl2_safetensors *checkpoint, const char *key, json_t **out,
@@ -320,15 +316,11 @@ static int restore_part(void *checkpoint, struct dl2_network *network, size_t in
     char name[256];
     dl2_network_tensor(network, index, &tensor);
     snprintf(name, sizeof name, "%s%s", part->prefix, tensor.name);
-    float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
+    DL2_AUTO_FREE float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_memory(error, "the weights of a checkpoint");
-    int status =
-        dl2_safetensors_copy(checkpoint, name, "F32", tensor.rank, tensor.dims, values, error);
-    if (status == DL2_OK)
-        status = dl2_network_set(network, index, part->part, values, error);
-    free(values);
-    return status;
+    DL2_TRY(dl2_safetensors_copy(checkpoint, name, "F32", tensor.rank, tensor.dims, values, error));
+    return dl2_network_set(network, index, part->part, values, error);
 }
 
 /* Names the first setting in which the two differ. */
@@ -350,15 +342,13 @@ static int check_identity(const json_t *own, const json_t *its, struct dl2_error
                                  "removed, renamed, moved to another class or changed in size; "
                                  "bring back those that it was begun with, or begin anew with "
                                  "--restart");
-        char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        char *then = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-        dl2_error_set(error, DL2_ERR_ARGUMENT,
-                      "it is of another run: %s was %.200s, and now is %.200s; resume with the "
-                      "options it was begun with, or begin anew with --restart",
-                      key, then ? then : "unknown", now ? now : "?");
-        free(now);
-        free(then);
-        return DL2_ERR_ARGUMENT;
+        DL2_AUTO_FREE char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        DL2_AUTO_FREE char *then = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "it is of another run: %s was %.200s, and now is %.200s; resume with the "
+            "options it was begun with, or begin anew with --restart",
+            key, then ? then : "unknown", now ? now : "?");
     }
     return DL2_OK;
 }
@@ -373,22 +363,17 @@ int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_
                            struct dl2_network *network, struct dl2_run_state *state,
                            struct dl2_error *error)
 {
-    json_t *json;
+    json_auto_t *own = NULL, *json = NULL;
     memset(state, 0, sizeof *state);
-    DL2_TRY(get_json(checkpoint, IDENTITY_KEY, &json, error));
-    int status = check_identity(identity, json, error);
-    const bool unknown = !json_object_get(json, DL2_IDENTITY_IMAGES) &&
-                         json_object_get(identity, DL2_IDENTITY_IMAGES);
-    json_decref(json);
-    DL2_TRY(status);
+    DL2_TRY(get_json(checkpoint, IDENTITY_KEY, &own, error));
+    DL2_TRY(check_identity(identity, own, error));
     if (!checkpoint->checksummed)
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has lost its checksum");
     DL2_TRY(each_part(network, restore_part, (void *)checkpoint, error));
     DL2_TRY(get_json(checkpoint, STATE_KEY, &json, error));
-    status = state_from_json(json, state, error);
-    state->images_unknown = unknown;
-    json_decref(json);
-    return status;
+    state->images_unknown = !json_object_get(own, DL2_IDENTITY_IMAGES) &&
+                            json_object_get(identity, DL2_IDENTITY_IMAGES);
+    return state_from_json(json, state, error);
 }
 
 int dl2_checkpoint_load(const char *path, const json_t *identity, struct dl2_network *network,
@@ -415,26 +400,22 @@ static json_t *make_origin(const json_t *identity, const json_t *part, double ep
 void dl2_checkpoint_note_origin(json_t *texts, const json_t *identity, const json_t *part,
                                 double epoch, bool completed)
 {
-    json_t *origin = make_origin(identity, part, epoch, completed);
-    char *text = dump(origin);
+    json_auto_t *origin = make_origin(identity, part, epoch, completed);
+    DL2_AUTO_FREE char *text = dump(origin);
     json_object_set_new(texts, ORIGIN_KEY, json_string(text ? text : "{}"));
-    free(text);
-    json_decref(origin);
 }
 
 /* The metadata of a checkpoint. */
 static int checkpoint_origin(const struct dl2_safetensors *file, json_t **out,
                              struct dl2_error *error)
 {
-    struct dl2_run_state state = {0};
+    DL2_CLEANUP(dl2_run_state_free) struct dl2_run_state state = {0};
     json_auto_t *identity = NULL, *json = NULL;
     DL2_TRY(get_json(file, IDENTITY_KEY, &identity, error));
     DL2_TRY(get_json(file, STATE_KEY, &json, error));
-    const int status = state_from_json(json, &state, error);
-    if (status == DL2_OK)
-        *out = make_origin(identity, state.part, state.pass_start, state.completed);
-    dl2_run_state_free(&state);
-    return status;
+    DL2_TRY(state_from_json(json, &state, error));
+    *out = make_origin(identity, state.part, state.pass_start, state.completed);
+    return DL2_OK;
 }
 
 int dl2_checkpoint_origin(const char *path, json_t **out, struct dl2_error *error)
@@ -485,19 +466,13 @@ int dl2_checkpoint_peek(const char *path, struct dl2_run_state *state, struct dl
 bool dl2_checkpoint_unfinished(const char *path)
 {
     struct dl2_safetensors checkpoint;
-    struct dl2_run_state state;
-    json_t *json = NULL;
-    bool unfinished = false;
-    memset(&state, 0, sizeof state);
+    DL2_CLEANUP(dl2_run_state_free) struct dl2_run_state state = {0};
+    json_auto_t *json = NULL;
     if (dl2_safetensors_read(path, &checkpoint, NULL) < 0)
         return false;
-    if (get_json(&checkpoint, STATE_KEY, &json, NULL) == DL2_OK &&
-        state_from_json(json, &state, NULL) == DL2_OK)
-        unfinished = !state.completed;
-    dl2_run_state_free(&state);
-    json_decref(json);
+    get_json(&checkpoint, STATE_KEY, &json, NULL);
     dl2_safetensors_free(&checkpoint);
-    return unfinished;
+    return json && state_from_json(json, &state, NULL) == DL2_OK && !state.completed;
 }
 
 /* -- several ranks -- */
@@ -516,41 +491,29 @@ static int share_part(void *context, struct dl2_network *network, size_t index,
     dl2_network_tensor(network, index, &tensor);
     if (sharing->statistics && tensor.parameter)
         return DL2_OK;
-    float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
+    DL2_AUTO_FREE float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share weights");
-    int status = DL2_OK;
     if (world->rank == 0)
-        status = dl2_network_get(network, index, part->part, values, error);
-    if (status == DL2_OK)
-        status = world->ops->broadcast(world, 0, values, tensor.count * sizeof *values, error);
-    if (status == DL2_OK && world->rank > 0)
-        status = dl2_network_set(network, index, part->part, values, error);
-    free(values);
-    return status;
+        DL2_TRY(dl2_network_get(network, index, part->part, values, error));
+    DL2_TRY(world->ops->broadcast(world, 0, values, tensor.count * sizeof *values, error));
+    return world->rank > 0 ? dl2_network_set(network, index, part->part, values, error) : DL2_OK;
 }
 
 /* Rank 0's position and records, as in a checkpoint. */
 static int share_position(struct dl2_run_state *state, const struct dl2_world *world,
                           struct dl2_error *error)
 {
-    char *text = NULL;
-    if (world->rank == 0) {
-        json_t *json = state_to_json(state);
-        text = json ? dump(json) : NULL;
-        json_decref(json);
-        if (!text)
-            return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share a run's state");
-    }
-    int status = dl2_world_share(world, &text, error);
-    if (status == DL2_OK && world->rank > 0) {
-        json_t *json = json_loads(text, 0, NULL);
-        dl2_run_state_free(state);
-        status = state_from_json(json, state, error);
-        json_decref(json);
-    }
-    free(text);
-    return status;
+    DL2_AUTO_FREE char *text = NULL;
+    json_auto_t *json = world->rank == 0 ? state_to_json(state) : NULL;
+    if (world->rank == 0 && !(text = json ? dump(json) : NULL))
+        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share a run's state");
+    DL2_TRY(dl2_world_share(world, &text, error));
+    if (world->rank == 0)
+        return DL2_OK;
+    json = json_loads(text, 0, NULL);
+    dl2_run_state_free(state);
+    return state_from_json(json, state, error);
 }
 
 int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *network,
@@ -602,12 +565,12 @@ static json_t *position_to_json(const struct dl2_loader_position *at)
 int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
                                const struct dl2_world *world, struct dl2_error *error)
 {
-    json_t *own = position_to_json(at), *its;
+    json_auto_t *own = position_to_json(at);
+    const json_t *its;
     size_t rank;
     bool any = false;
     json_decref(state->missing);
     const int status = dl2_world_gather(world, own, &state->missing, error);
-    json_decref(own);
     json_array_foreach(state->missing, rank, its) any |=
         json_array_size(json_object_get(its, "missing")) > 0;
     if (!any) {
@@ -628,9 +591,7 @@ int dl2_checkpoint_get_missing(const struct dl2_run_state *state, const struct d
     *at = (struct dl2_loader_position){.epoch = state->pass, .step = state->batch};
     if (count == 0)
         return DL2_OK;
-    *missing = dl2_calloc(count, sizeof **missing);
-    if (!*missing)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to go on with an epoch");
+    DL2_TRY(DL2_NEW(missing, count, "going on with an epoch", error));
     for (size_t i = 0; i < count; i++)
         (*missing)[i] = (uint32_t)json_integer_value(json_array_get(list, i));
     at->next = (uint32_t)json_integer_value(json_object_get(own, "next"));

@@ -141,17 +141,11 @@ static int fill_settings(const struct dl2_configs *configs, const struct dl2_con
     struct dl2_program program = *base->program;
     program.origin = origin;
     int status = take_settings(settings, &program, &common, given, base->hop);
-    if (status == 0)
-        status = check_config_name(configs, &program, config->run.name, base->hop);
-    if (status == 0)
-        status = check_config_export(configs, &program, config);
-    if (status == 0)
-        status = dl2_train_options_check(settings, &program, &common, true);
-    if (status == 0)
-        status = dl2_train_options_check_rates(config, &program, 1);
-    if (status == 0 && !base->hop)
-        status = check_config_images(configs, &program, config);
-    return status;
+    status = status ? status : check_config_name(configs, &program, config->run.name, base->hop);
+    status = status ? status : check_config_export(configs, &program, config);
+    status = status ? status : dl2_train_options_check(settings, &program, &common, true);
+    status = status ? status : dl2_train_options_check_rates(config, &program, 1);
+    return status || base->hop ? status : check_config_images(configs, &program, config);
 }
 
 static bool make_room(struct dl2_configs *configs)

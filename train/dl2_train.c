@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "device/device.h"
 #include "network/arch.h"
 #include "network/network.h"
@@ -459,7 +460,7 @@ static int tell_found(struct dl2_search *search)
                 budget_ended ? "--budget ended before any validation" : "all diverged");
         return DL2_EXIT_FAILED;
     }
-    char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    DL2_AUTO_FREE char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
     if (!dl2_train_console.quiet)
         dl2_search_print(search, MAX_ROWS, stdout);
     printf("best%s: ", budget_ended ? " so far" : "");
@@ -468,7 +469,6 @@ static int tell_found(struct dl2_search *search)
     printf("accuracy %.2f%%, %s\n", 100 * result.accuracy, text ? DL2_SHOWN(text) : "");
     printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
            result.all);
-    free(text);
     return DL2_EXIT_OK;
 }
 
@@ -515,23 +515,20 @@ static int print_plan(const struct dl2_makespan_model *models, size_t count, uns
 static int predict(const struct dl2_configs *configs, double validate_every, unsigned ranks,
                    struct dl2_error *error)
 {
-    struct dl2_makespan_model *models = dl2_calloc(configs->count, sizeof *models);
-    const char **names = dl2_calloc(configs->count, sizeof *names);
-    char *path = dl2_path_join(config->run.out, DL2_VISITS_FILE);
-    int status = models && names && path ? DL2_OK : dl2_error_memory(error, "a plan");
-    for (size_t i = 0; status == DL2_OK && i < configs->count; i++) {
+    DL2_AUTO_FREE struct dl2_makespan_model *models = NULL;
+    DL2_AUTO_FREE const char **names = NULL;
+    DL2_AUTO_FREE char *path = dl2_path_join(config->run.out, DL2_VISITS_FILE);
+    DL2_TRY(DL2_NEW(&models, configs->count, "a plan", error));
+    DL2_TRY(DL2_NEW(&names, configs->count, "a plan", error));
+    if (!path)
+        return dl2_error_memory(error, "a plan");
+    for (size_t i = 0; i < configs->count; i++) {
         names[i] = configs->models[i].config.run.name;
         models[i].epochs = configs->models[i].config.data.stages[0].epochs;
         models[i].validate_every = validate_every;
     }
-    if (status == DL2_OK)
-        status = dl2_makespan_take_visits(path, names, configs->count, ranks, models, error);
-    if (status == DL2_OK)
-        status = print_plan(models, configs->count, ranks, error);
-    free(path);
-    free(names);
-    free(models);
-    return status;
+    DL2_TRY(dl2_makespan_take_visits(path, names, configs->count, ranks, models, error));
+    return print_plan(models, configs->count, ranks, error);
 }
 
 /* Trains the first epoch of each model, which is validated, and predicts the rest. */
@@ -694,13 +691,7 @@ static int check_several(const struct dl2_common_options *common)
     const bool searches = search->space, several = has_several();
     const bool rounds = dl2_search_has_rounds(search);
     const struct dl2_option_rule rules[] = {
-        {!searches, "goal", "needs --search"},
-        {!searches, "algorithm", "needs --search"},
-        {!searches, "trials", "needs --search"},
-        {!searches, "at-once", "needs --search"},
-        {!searches, "eta", "needs --search"},
-        {!searches, "first-epochs", "needs --search"},
-        {!searches, "budget", "needs --search"},
+        {!searches, "goal,algorithm,trials,at-once,eta,first-epochs,budget", "needs --search"},
         {!settings.hop, "hop-order", "needs --hop"},
         {!settings.hop, "plan", "needs --hop: it predicts from the times of visits"},
         {config->run.resume, "plan", "excludes --resume: it measures anew"},
@@ -711,9 +702,7 @@ static int check_several(const struct dl2_common_options *common)
         {!settings.hop, "in-database", "needs --hop"},
         {config->loader.mask, "in-database", "excludes --mask: tables hold no masks"},
         {settings.hop, "task", "excludes --hop: models move to the data, or have all of it"},
-        {!several, "hop",
-         "needs --configs or --search: one model would leave all ranks but one idle"},
-        {!several, "task",
+        {!several, "hop,task",
          "needs --configs or --search: one model would leave all ranks but one idle"},
         {settings.hop, "share", "has no use with --hop: a rank trains one model at a time"},
         {settings.task, "share", "has no use with --task: a rank trains one model at a time"},
@@ -721,8 +710,7 @@ static int check_several(const struct dl2_common_options *common)
         {settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes, "share",
          "decode needs --cache-decoded: how much of the decoded images may stay in memory for all "
          "models"},
-        {!rounds, "eta", "needs --algorithm halving or asha"},
-        {!rounds, "first-epochs", "needs --algorithm halving or asha"},
+        {!rounds, "eta,first-epochs", "needs --algorithm halving or asha"},
         {search->algorithm == DL2_SEARCH_GRID, "trials", "has no effect on a grid"},
     };
     return dl2_program_refuse(&program, common, rules, sizeof rules / sizeof *rules);

@@ -2,7 +2,7 @@
 /* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"
-#include "common/memory.h"
+#include "common/scope.h"
 #include "loader/loader_options.h"
 #include "train/predictions.h"
 #include "train/run.h"
@@ -105,21 +105,19 @@ void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments)
 static json_t *comparable_settings(const struct dl2_run *run)
 {
     json_t *settings = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_COMPARED);
-    json_t *stages = json_array(); /* lengths, of stages with settings of their own in objects */
+    json_auto_t *stages =
+        json_array(); /* lengths, of stages with settings of their own in objects */
     bool any = run->stream->stage_count > 1;
     for (size_t i = 0; i < run->stream->stage_count; i++) {
-        json_t *length = dl2_json_real(run->config->data.stages[i].epochs);
-        json_t *object = json_pack("{s:O, s:o*, s:o*}", "epochs", length, "image_size",
-                                   own_size(run, i), "freeze", own_freeze(run, i));
+        json_auto_t *length = dl2_json_real(run->config->data.stages[i].epochs);
+        json_auto_t *object = json_pack("{s:O, s:o*, s:o*}", "epochs", length, "image_size",
+                                        own_size(run, i), "freeze", own_freeze(run, i));
         const bool own = json_object_size(object) > 1;
         any |= own && !json_is_true(json_object_get(settings, "freeze")); /* which says it */
         json_array_append(stages, own ? object : length);
-        json_decref(object);
-        json_decref(length);
     }
     if (any)
         json_object_set(settings, "stages", stages);
-    json_decref(stages);
     return settings;
 }
 
@@ -382,17 +380,14 @@ static void note_patches(struct dl2_run *run, const double *figures)
 int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error)
 {
-    double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
-    if (!figures)
-        return dl2_error_memory(error, "an epoch's record");
-    int status = gather_figures(run, figures, error);
-    if (status == DL2_OK) {
-        note_patches(run, figures);
-        *epoch = make_epoch(run, figures);
-        *out = make_record(run, position, epoch, figures);
-    }
-    free(figures);
-    return status;
+    DL2_AUTO_FREE double *figures = NULL;
+    DL2_TRY(DL2_NEW(&figures, (size_t)dl2_world_size(run->config->world) * FIGURES,
+                    "an epoch's record", error));
+    DL2_TRY(gather_figures(run, figures, error));
+    note_patches(run, figures);
+    *epoch = make_epoch(run, figures);
+    *out = make_record(run, position, epoch, figures);
+    return DL2_OK;
 }
 
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record)
@@ -451,15 +446,11 @@ int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error)
     const struct dl2_world *world = run->config->world;
     if (dl2_world_size(world) == 1)
         return DL2_OK;
-    json_t *own = dl2_monitor_timeline(run->stream->monitor), *all;
-    int status = dl2_world_gather(world, own, &all, error);
-    json_decref(own);
-    if (status == DL2_OK && dl2_world_rank(world) == 0)
-        status = json_object_set(run->report, "rank_timelines", all) == 0
-                     ? DL2_OK
-                     : dl2_error_memory(error, "a report");
-    json_decref(all);
-    return status;
+    json_auto_t *own = dl2_monitor_timeline(run->stream->monitor), *all = NULL;
+    DL2_TRY(dl2_world_gather(world, own, &all, error));
+    return dl2_world_rank(world) > 0 || json_object_set(run->report, "rank_timelines", all) == 0
+               ? DL2_OK
+               : dl2_error_memory(error, "a report");
 }
 
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
@@ -508,8 +499,8 @@ static json_t *normalization_texts(const struct dl2_train_config *config)
 json_t *dl2_run_export_texts(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
-    json_t *classes = dl2_run_class_names(run);
-    char *names = json_dumps(classes, JSON_COMPACT);
+    json_auto_t *classes = dl2_run_class_names(run);
+    DL2_AUTO_FREE char *names = json_dumps(classes, JSON_COMPACT);
     json_t *texts = json_pack("{s:s, s:s, s:s, s:o, s:o*}", "format", "pt", "arch", c->arch,
                               "classes", names ? names : "[]", "image_size", size_text(c), "frames",
                               c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL);
@@ -518,7 +509,5 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     json_auto_t *part = dl2_run_part(run);
     dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
                                run->state.completed);
-    free(names);
-    json_decref(classes);
     return texts;
 }

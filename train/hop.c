@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/random.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "dataset/server_fit.h"
 #include "train/run.h"
@@ -157,7 +158,7 @@ static int read_lines(struct hop *hop, struct dl2_error *error)
     if (news > MAX_LINES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s is too large for lines of visits",
                              hop->path);
-    char *text = dl2_calloc((size_t)news, 1);
+    DL2_AUTO_FREE char *text = dl2_calloc((size_t)news, 1);
     if (!text)
         return dl2_error_memory(error, "%s", hop->path);
     const ssize_t got = pread(hop->file, text, (size_t)news, hop->read);
@@ -165,7 +166,6 @@ static int read_lines(struct hop *hop, struct dl2_error *error)
     for (; at < end && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1)
         take_line(hop, at, (size_t)(newline - at));
     hop->read += at - text;
-    free(text);
     return got < 0 ? dl2_error_system(error, "can't read %s", hop->path) : DL2_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A visit whose training a database does (config->run.in_database): the checkpoint goes there, and
  * comes back at the end of the visit. */
+#include "common/scope.h"
 #include "dataset/server_fit.h"
 #include "loader/sampler.h"
 #include "train/checkpoint.h"
@@ -83,15 +84,11 @@ static int take_model(struct dl2_run *run, struct dl2_bytes *trained, struct dl2
 static int train_visit(struct dl2_run *run, const struct dl2_sampler *sampler,
                        struct dl2_error *error)
 {
-    struct dl2_bytes model = DL2_BYTES_INIT, trained = DL2_BYTES_INIT;
-    int status = dl2_checkpoint_format(&run->state, run->identity, run->network, &model, error);
-    if (status == DL2_OK)
-        status = ask_server(run, sampler, &model, &trained, error);
-    dl2_bytes_free(&model);
-    if (status == DL2_OK)
-        status = take_model(run, &trained, error);
-    dl2_bytes_free(&trained);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes model = DL2_BYTES_INIT, trained = DL2_BYTES_INIT;
+    DL2_TRY(dl2_checkpoint_format(&run->state, run->identity, run->network, &model, error));
+    DL2_TRY(ask_server(run, sampler, &model, &trained, error));
+    dl2_bytes_free(&model); /* makes room */
+    return take_model(run, &trained, error);
 }
 
 int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)

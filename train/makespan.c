@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/random.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -232,39 +233,39 @@ static double train_whole(struct simulation *simulation)
     return last;
 }
 
+static void free_simulation(struct simulation *simulation)
+{
+    free(simulation->travellers);
+    free(simulation->visited);
+    free(simulation->ends);
+    free(simulation->on_visit);
+    free(simulation->choices);
+}
+
 int dl2_makespan(enum dl2_makespan_way way, const struct dl2_makespan_model *models, size_t count,
                  const struct dl2_makespan_options *options, struct dl2_makespan *out,
                  struct dl2_error *error)
 {
-    struct simulation simulation = {
-        .options = options,
-        .count = count,
-        .travellers = dl2_calloc(count + 1, sizeof *simulation.travellers), /* one for no model */
-        .visited = dl2_calloc(count * options->ranks, sizeof *simulation.visited),
-        .ends = dl2_calloc(options->ranks, sizeof *simulation.ends),
-        .on_visit = dl2_calloc(options->ranks, sizeof *simulation.on_visit),
-        .choices = dl2_calloc(options->ranks, sizeof *simulation.choices)};
-    const bool enough = simulation.travellers && simulation.visited && simulation.ends &&
-                        simulation.on_visit && simulation.choices;
-    for (size_t i = 0; enough && i < count; i++)
-        simulation.travellers[i] =
-            (struct traveller){.model = &models[i],
-                               .begun = !options->at_once,
-                               .visited = simulation.visited + i * options->ranks};
-    for (unsigned rank = 0; enough && rank < options->ranks; rank++)
+    static const char what[] = "a simulation of models";
+    const unsigned ranks = options->ranks;
+    DL2_CLEANUP(free_simulation)
+    struct simulation simulation = {.options = options, .count = count};
+    DL2_TRY(DL2_NEW(&simulation.travellers, count + 1, what, error)); /* one for no model */
+    DL2_TRY(DL2_NEW(&simulation.visited, count * ranks, what, error));
+    DL2_TRY(DL2_NEW(&simulation.ends, ranks, what, error));
+    DL2_TRY(DL2_NEW(&simulation.on_visit, ranks, what, error));
+    DL2_TRY(DL2_NEW(&simulation.choices, ranks, what, error));
+    for (size_t i = 0; i < count; i++)
+        simulation.travellers[i] = (struct traveller){.model = &models[i],
+                                                      .begun = !options->at_once,
+                                                      .visited = simulation.visited + i * ranks};
+    for (unsigned rank = 0; rank < ranks; rank++)
         simulation.on_visit[rank] = count;
-    if (enough) {
-        out->seconds = way == DL2_MAKESPAN_HOP       ? hop(&simulation)
-                       : way == DL2_MAKESPAN_BARRIER ? hop_with_barrier(&simulation)
-                                                     : train_whole(&simulation);
-        out->busy = simulation.busy / (options->ranks * out->seconds);
-    }
-    free(simulation.travellers);
-    free(simulation.visited);
-    free(simulation.ends);
-    free(simulation.on_visit);
-    free(simulation.choices);
-    return enough ? DL2_OK : dl2_error_memory(error, "a simulation of %zu models", count);
+    out->seconds = way == DL2_MAKESPAN_HOP       ? hop(&simulation)
+                   : way == DL2_MAKESPAN_BARRIER ? hop_with_barrier(&simulation)
+                                                 : train_whole(&simulation);
+    out->busy = simulation.busy / (ranks * out->seconds);
+    return DL2_OK;
 }
 
 /* -- measured visits -- */
@@ -298,11 +299,11 @@ int dl2_makespan_take_visits(const char *path, const char *const *names, size_t 
                              unsigned ranks, struct dl2_makespan_model *models,
                              struct dl2_error *error)
 {
-    struct dl2_bytes file = DL2_BYTES_INIT;
-    struct measured *all = dl2_calloc(count, sizeof *all);
-    int status = all ? dl2_file_read(path, (size_t)1 << 28, &file, error)
-                     : dl2_error_memory(error, "%s", path);
-    const char *at = (const char *)file.data, *end = at + (status == DL2_OK ? file.size : 0);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes file = DL2_BYTES_INIT;
+    DL2_AUTO_FREE struct measured *all = NULL;
+    DL2_TRY(DL2_NEW(&all, count, "visits", error));
+    DL2_TRY(dl2_file_read(path, (size_t)1 << 28, &file, error));
+    const char *at = (const char *)file.data, *end = at + file.size;
     for (const char *newline; at < end && (newline = memchr(at, '\n', (size_t)(end - at)));
          at = newline + 1) {
         json_auto_t *line = json_loadb(at, (size_t)(newline - at), 0, NULL);
@@ -316,9 +317,7 @@ int dl2_makespan_take_visits(const char *path, const char *const *names, size_t 
             *(is_last ? &all[i].last_seconds : &all[i].plain_seconds) += seconds;
         }
     }
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
-        status = set_times(path, names[i], ranks, &all[i], &models[i], error);
-    dl2_bytes_free(&file);
-    free(all);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        DL2_TRY(set_times(path, names[i], ranks, &all[i], &models[i], error));
+    return DL2_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Labels of pixels and voxels: from the masks of a batch to what networks take, and the figures of
  * a validation. */
-#include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/dataset.h"
 #include "network/arch.h"
 #include "train/run.h"
@@ -158,17 +158,14 @@ void dl2_run_note_pixels(struct dl2_run *run, size_t set, const double *matrix, 
 int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl2_error *error)
 {
     const size_t classes = run->stream->classes, cells = classes * classes;
-    uint64_t *own = dl2_calloc(cells, sizeof *own);
-    double *all = dl2_calloc(cells, sizeof *all); /* exact up to 2^53 */
-    int status = own && all ? dl2_network_take_confusion(run->network, own, error)
-                            : dl2_error_memory(error, "a confusion of classes");
-    for (size_t i = 0; status == DL2_OK && i < cells; i++)
+    DL2_AUTO_FREE uint64_t *own = NULL;
+    DL2_AUTO_FREE double *all = NULL; /* exact up to 2^53 */
+    DL2_TRY(DL2_NEW(&own, cells, "a confusion of classes", error));
+    DL2_TRY(DL2_NEW(&all, cells, "a confusion of classes", error));
+    DL2_TRY(dl2_network_take_confusion(run->network, own, error));
+    for (size_t i = 0; i < cells; i++)
         all[i] = (double)own[i];
-    if (status == DL2_OK)
-        status = dl2_world_sum(run->config->world, all, cells, error);
-    if (status == DL2_OK)
-        dl2_run_note_pixels(run, set, all, figures_of(all, classes, miou));
-    free(own);
-    free(all);
-    return status;
+    DL2_TRY(dl2_world_sum(run->config->world, all, cells, error));
+    dl2_run_note_pixels(run, set, all, figures_of(all, classes, miou));
+    return DL2_OK;
 }

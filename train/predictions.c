@@ -2,7 +2,7 @@
 #include "train/predictions.h"
 
 #include "common/file.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <endian.h>
 #include <math.h>
@@ -159,13 +159,10 @@ int dl2_predictions_save(const struct dl2_predictions *predictions, const char *
     size_t bytes;
     if (!dl2_size_mul(rows, row, &bytes) || bytes > SIZE_MAX - HEADER_ROOM)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: too many predictions", path);
-    uint8_t *file = dl2_calloc(HEADER_ROOM + bytes, 1);
-    if (!file)
-        return dl2_error_memory(error, "predictions");
+    DL2_AUTO_FREE uint8_t *file = NULL;
+    DL2_TRY(DL2_NEW(&file, HEADER_ROOM + bytes, "predictions", error));
     const size_t header = write_header(file, HEADER_ROOM, key, rows);
     for (size_t i = 0; i < rows; i++)
         write_row(predictions, i, key, file + header + i * row);
-    const int status = dl2_file_write(path, file, header + bytes, error);
-    free(file);
-    return status;
+    return dl2_file_write(path, file, header + bytes, error);
 }

@@ -572,9 +572,7 @@ int dl2_stream_train(struct dl2_train_model *models, size_t count, bool several,
                      struct dl2_error *error)
 {
     struct dl2_stream stream = {.run_count = count, .several = several};
-    stream.runs = dl2_calloc(count, sizeof *stream.runs);
-    if (!stream.runs)
-        return dl2_error_memory(error, "training runs");
+    DL2_TRY(DL2_NEW(&stream.runs, count, "training runs", error));
     for (size_t i = 0; i < count; i++) {
         stream.runs[i].config = &models[i].config;
         if (dl2_world_rank(models[i].config.world) == 0)

@@ -3,6 +3,7 @@
  */
 #include "common/file.h"
 #include "common/json.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "network/weights.h"
 #include "ranks/world.h"
@@ -20,7 +21,8 @@ static void note_setting(struct dl2_run *run, const char *key, const json_t *was
 {
     if (!was || !now || json_equal(was, now))
         return;
-    char *then = json_dumps(was, JSON_ENCODE_ANY), *here = json_dumps(now, JSON_ENCODE_ANY);
+    DL2_AUTO_FREE char *then = json_dumps(was, JSON_ENCODE_ANY);
+    DL2_AUTO_FREE char *here = json_dumps(now, JSON_ENCODE_ANY);
     dl2_run_note(
         run,
         strcmp(key, "val-resize") == 0 || strcmp(key, "val-crop") == 0
@@ -28,8 +30,6 @@ static void note_setting(struct dl2_run *run, const char *key, const json_t *was
             : "--%s was %s and is %s: the weights will not be, bit for bit, those of a run "
               "in one part",
         key, then ? then : "?", here ? here : "?");
-    free(then);
-    free(here);
 }
 
 /* Are both known, and not the same? */

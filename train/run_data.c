@@ -181,9 +181,7 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
     const struct dl2_train_config *config = stream->config;
     if (config->run.evaluate)
         return DL2_OK;
-    stream->stages = dl2_calloc(config->data.stage_count, sizeof *stream->stages);
-    if (!stream->stages)
-        return dl2_error_memory(error, "a training run");
+    DL2_TRY(DL2_NEW(&stream->stages, config->data.stage_count, "a training run", error));
     double all = 0, end = 0;
     for (size_t i = 0; i < config->data.stage_count; i++)
         all += config->data.stages[i].epochs;
@@ -263,9 +261,7 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
     size_t count = config->data.val_count ? config->data.val_count : 1;
     if (config->run.skip_validation || config->data.synthetic)
         return DL2_OK;
-    stream->val = dl2_calloc(count, sizeof *stream->val);
-    if (!stream->val)
-        return dl2_error_memory(error, "a training run");
+    DL2_TRY(DL2_NEW(&stream->val, count, "a training run", error));
     for (size_t i = 0; i < count; i++) {
         stream->val_count = i + 1;
         DL2_TRY(

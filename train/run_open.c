@@ -301,9 +301,7 @@ static int start_monitor(struct dl2_stream *stream, struct dl2_error *error)
 static int share_sources(struct dl2_stream *stream, struct dl2_error *error)
 {
     const size_t count = stream->config->data.own_batches ? stream->run_count : 1;
-    stream->sources = dl2_calloc(count, sizeof *stream->sources);
-    if (!stream->sources)
-        return dl2_error_memory(error, "training runs");
+    DL2_TRY(DL2_NEW(&stream->sources, count, "training runs", error));
     stream->source_count = count;
     for (size_t i = 0; i < stream->run_count; i++)
         stream->runs[i].source = &stream->sources[count > 1 ? i : 0];

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "train/search_space.h"
 #include "train/train_options.h"
 
@@ -162,7 +163,7 @@ static json_t *trial_list(const struct dl2_search *search)
 static int save_search(const struct dl2_search *search, struct dl2_error *error)
 {
     const long best = best_trained(search);
-    json_t *report = json_pack(
+    json_auto_t *report = json_pack(
         "{s:s, s:O, s:o, s:o, s:o, s:f, s:f, s:b}", "schema", DL2_SEARCH_SCHEMA, "search",
         search->identity, "rounds", round_list(search), "trials", trial_list(search), "best",
         search->completed && best >= 0 ? json_string(search->configs.models[best].config.run.name)
@@ -173,11 +174,8 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
         json_object_set(report, "data_hashes", search->data_hashes);
     if (report && search->validated_on)
         json_object_set(report, "validated_on", search->validated_on);
-    const int status = dl2_search_save_table(search, error);
-    if (status < 0)
-        json_decref(report);
-    DL2_TRY(status);
-    return dl2_json_save_new(search->report, report, error);
+    DL2_TRY(dl2_search_save_table(search, error));
+    return dl2_json_save(search->report, report, error);
 }
 
 /* The options that a run cannot change when it is resumed, as the first trial has them, but for the
@@ -214,11 +212,10 @@ static json_t *make_identity(const struct dl2_search *search)
 
 static bool has_file(const struct dl2_search *search, size_t trial, const char *name, bool gone)
 {
-    char *path = dl2_path_join(search->configs.folders[trial], name);
+    DL2_AUTO_FREE char *path = dl2_path_join(search->configs.folders[trial], name);
     const bool there = path && dl2_is_file(path);
     if (there && gone)
         unlink(path);
-    free(path);
     return there;
 }
 
@@ -340,7 +337,7 @@ static void take_epochs(struct dl2_search *search, size_t number, const json_t *
 static void look_at_trial(struct dl2_search *search, size_t number)
 {
     struct dl2_trial *trial = &search->trials[number];
-    char *path = dl2_path_join(search->configs.folders[number], DL2_EXPERIMENT_FILE);
+    DL2_AUTO_FREE char *path = dl2_path_join(search->configs.folders[number], DL2_EXPERIMENT_FILE);
     json_auto_t *report = NULL;
     struct stat info;
     if (is_training(trial) && path && stat(path, &info) == 0 &&
@@ -353,7 +350,6 @@ static void look_at_trial(struct dl2_search *search, size_t number)
         take_data(search, report);
         take_epochs(search, number, report);
     }
-    free(path);
     if (is_training(trial) && trial->status == DL2_TRIAL_DIVERGED)
         end_round(search, number, NAN, NAN);
 }
@@ -600,7 +596,8 @@ int dl2_search_run(struct dl2_search *search,
                    int (*train)(struct dl2_train_model *models, size_t count))
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    size_t *wave = dl2_calloc(search->options->at_once, sizeof *wave), count;
+    DL2_AUTO_FREE size_t *wave = dl2_calloc(search->options->at_once, sizeof *wave);
+    size_t count;
     int status = wave ? 0 : search_memory(search);
     while (status == 0 && (count = choose_wave(search, wave)) > 0) {
         if (save_search(search, &error) < 0)
@@ -612,7 +609,6 @@ int dl2_search_run(struct dl2_search *search,
     }
     if (status == 0 && conclude(search, &error) < 0)
         status = search_failed(search, &error);
-    free(wave);
     return status;
 }
 
@@ -708,17 +704,14 @@ int dl2_search_open(const struct dl2_search_options *options, const struct dl2_c
     search->base = *base;
     search->settings = *base->settings;
     search->base.settings = &search->settings;
+    const char *out_folder = search->settings.config.run.out;
     int status = check_search(search);
-    if (status == 0 &&
-        !(search->report = dl2_path_join(search->settings.config.run.out, DL2_SEARCH_FILE)))
-        status = search_memory(search);
-    if (status == 0 &&
-        !(search->table = dl2_path_join(search->settings.config.run.out, DL2_SEARCH_TABLE)))
-        status = search_memory(search);
-    if (status == 0)
-        status = make_trials(search);
-    if (status == 0)
-        status = make_rounds(search);
+    if (status)
+        return status;
+    search->report = dl2_path_join(out_folder, DL2_SEARCH_FILE);
+    search->table = dl2_path_join(out_folder, DL2_SEARCH_TABLE);
+    status = search->report && search->table ? make_trials(search) : search_memory(search);
+    status = status ? status : make_rounds(search);
     if (status == 0 && !(search->identity = make_identity(search)))
         status = search_memory(search);
     return status;

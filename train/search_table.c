@@ -3,6 +3,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "train/search_state.h"
 
 #include <math.h>
@@ -99,11 +100,10 @@ static void write_row(const struct dl2_search *search, size_t rank, const json_t
     fprintf(out, ",%s/%s", name, DL2_EXPERIMENT_FILE);
     json_object_foreach((json_t *)columns, key, unused)
     {
-        char *text =
+        DL2_AUTO_FREE char *text =
             json_object_get(settings, key) ? value_text(json_object_get(settings, key)) : NULL;
         fputc(',', out);
         dl2_csv_field(out, text ? text : "");
-        free(text);
     }
     fputc('\n', out);
 }
@@ -120,7 +120,7 @@ static json_t *setting_names(const struct dl2_search *search)
 
 int dl2_search_save_table(const struct dl2_search *search, struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     const char *key;
     size_t size;
     json_t *unused;
@@ -137,10 +137,8 @@ int dl2_search_save_table(const struct dl2_search *search, struct dl2_error *err
     fputc('\n', out);
     for (size_t i = 0; i < search->configs.count; i++)
         write_row(search, i, columns, out);
-    const int status = fclose(out) == 0 ? dl2_file_write(search->table, text, size, error)
-                                        : dl2_error_memory(error, "%s", search->table);
-    free(text);
-    return status;
+    return fclose(out) == 0 ? dl2_file_write(search->table, text, size, error)
+                            : dl2_error_memory(error, "%s", search->table);
 }
 
 static void print_figure(FILE *out, int width, int digits, double value)
@@ -157,10 +155,9 @@ static void print_settings(FILE *out, const json_t *settings)
     json_t *value;
     json_object_foreach((json_t *)settings, key, value)
     {
-        char *text = strcmp(key, "name") != 0 ? value_text(value) : NULL;
+        DL2_AUTO_FREE char *text = strcmp(key, "name") != 0 ? value_text(value) : NULL;
         if (text)
             fprintf(out, " %s=%s", key, DL2_SHOWN(text));
-        free(text);
     }
 }
 

@@ -2,8 +2,8 @@
 #include "train/sensitivity.h"
 
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/random.h"
+#include "common/scope.h"
 #include "train/run.h"
 
 #include <math.h>
@@ -26,6 +26,7 @@ struct measuring {
     float *planes;   /* luma, Cb and Cr of one image */
     int32_t *labels; /* drawn */
     struct lags *lags;
+    struct dl2_feed *feed;
     uint64_t images;
 };
 
@@ -178,34 +179,35 @@ static int save(const struct measuring *m, const char *path, struct dl2_error *e
     return dl2_json_save_new(path, json, error);
 }
 
+static void end_measuring(struct measuring *m)
+{
+    dl2_feed_destroy(m->feed);
+    free(m->gradient);
+    free(m->logits);
+    free(m->planes);
+    free(m->labels);
+    free(m->lags);
+}
+
 int dl2_sensitivity_measure(struct dl2_run *run, const char *path, struct dl2_error *error)
 {
     const struct dl2_loader_config *loader = &run->config->loader;
+    DL2_CLEANUP(end_measuring)
     struct measuring m = {.run = run,
                           .height = loader->height,
                           .width = dl2_loader_width(loader),
                           .channels = run->stream->channels};
     const size_t pixels = (size_t)m.height * m.width;
-    struct dl2_feed *feed = NULL;
     m.gradient = dl2_calloc(loader->batch, pixels * m.channels * sizeof *m.gradient);
     m.logits = dl2_calloc(loader->batch, run->stream->classes * sizeof *m.logits);
     m.planes = dl2_calloc(PLANES, pixels * sizeof *m.planes);
     m.labels = dl2_calloc(loader->batch, sizeof *m.labels);
     m.lags = dl2_calloc(1, sizeof *m.lags);
-    int status = m.gradient && m.logits && m.planes && m.labels && m.lags
-                     ? dl2_stream_open_crops(run->stream, 0, &feed, error)
-                     : dl2_error_memory(error, "a network's sensitivity");
-    if (status == DL2_OK)
-        status = take_images(&m, feed, error);
-    if (status == DL2_OK)
-        status = m.images ? save(&m, path, error)
-                          : dl2_error_set(error, DL2_ERR_FORMAT, "%s: no image could be read",
-                                          run->stream->val[0].path);
-    dl2_feed_destroy(feed);
-    free(m.gradient);
-    free(m.logits);
-    free(m.planes);
-    free(m.labels);
-    free(m.lags);
-    return status;
+    if (!m.gradient || !m.logits || !m.planes || !m.labels || !m.lags)
+        return dl2_error_memory(error, "a network's sensitivity");
+    DL2_TRY(dl2_stream_open_crops(run->stream, 0, &m.feed, error));
+    DL2_TRY(take_images(&m, m.feed, error));
+    return m.images ? save(&m, path, error)
+                    : dl2_error_set(error, DL2_ERR_FORMAT, "%s: no image could be read",
+                                    run->stream->val[0].path);
 }

@@ -62,10 +62,8 @@ static int init_axis(struct axis *axis, size_t size, size_t window, struct dl2_e
     axis->part = size < window ? size : window;
     axis->at = (window - axis->part) / 2;
     axis->count = dl2_window_count(size, window);
-    axis->weights = dl2_calloc(window, sizeof *axis->weights);
-    axis->sums = dl2_calloc(size, sizeof *axis->sums);
-    if (!axis->weights || !axis->sums)
-        return dl2_error_memory(error, "the weights of windows");
+    DL2_TRY(DL2_NEW(&axis->weights, window, "the weights of windows", error));
+    DL2_TRY(DL2_NEW(&axis->sums, size, "the weights of windows", error));
     dl2_window_weights(axis->weights, window);
     for (size_t k = 0; k < axis->count; k++)
         for (size_t i = 0; i < axis->part; i++)

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/scope.h"
 #include "network/safetensors.h"
 #include "network/weights.h"
 #include "train/predictions.h"
@@ -145,11 +146,9 @@ static int save_predictions(struct dl2_run *run, struct dl2_predictions *predict
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     char name[DL2_PREDICTIONS_NAME];
-    char *path = dl2_path_join(run->out, dl2_predictions_name(set, name));
-    const int status = path ? dl2_predictions_save(predictions, path, error)
-                            : dl2_error_memory(error, "predictions");
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *path = dl2_path_join(run->out, dl2_predictions_name(set, name));
+    return path ? dl2_predictions_save(predictions, path, error)
+                : dl2_error_memory(error, "predictions");
 }
 
 /* What the batches of a set came to. */
@@ -301,9 +300,9 @@ static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_
     json_auto_t *texts = dl2_run_export_texts(run);
     json_auto_t *best =
         json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, score_name(run), val->score);
-    char *text = best ? json_dumps(best, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    DL2_AUTO_FREE char *text =
+        best ? json_dumps(best, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_object_set_new(texts, BEST_KEY, json_string(text ? text : "{}"));
-    free(text);
     DL2_TRY(dl2_weights_save(run->best, run->network, texts, error));
     run->best_kept = val->score;
     return DL2_OK;
@@ -314,9 +313,7 @@ static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
 {
     struct dl2_run *run = due->run;
     const struct dl2_loader_config *loader = &run->config->loader;
-    due->val = dl2_calloc(run->stream->val_count, sizeof *due->val);
-    if (!due->val)
-        return dl2_error_memory(error, "a validation");
+    DL2_TRY(DL2_NEW(&due->val, run->stream->val_count, "a validation", error));
     due->keep &= !dl2_run_labels_pixels(run); /* predictions are of images */
     DL2_TRY(dl2_network_use_size(run->network, loader->height, dl2_loader_width(loader), error));
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */

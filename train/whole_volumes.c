@@ -29,9 +29,7 @@ int dl2_volume_figures_create(unsigned classes, struct dl2_volume_figures **out,
     if (!figures)
         return dl2_error_memory(error, "figures of volumes");
     figures->count = (size_t)classes * (classes + 2);
-    figures->all = dl2_calloc(figures->count, sizeof *figures->all);
-    if (!figures->all)
-        return dl2_error_memory(error, "figures of volumes");
+    DL2_TRY(DL2_NEW(&figures->all, figures->count, "figures of volumes", error));
     figures->dice = figures->all;
     figures->volumes = figures->dice + classes;
     figures->matrix = figures->volumes + classes;
@@ -212,9 +210,7 @@ int dl2_whole_volumes_open(struct dl2_stream *stream, size_t set, struct dl2_who
     volumes->bad = json_array();
     const struct dl2_label_shape shape = dl2_network_labels(stream->runs[0].network);
     const size_t labels = dl2_label_count(&shape) * stream->config->loader.batch;
-    volumes->unknown = dl2_calloc(labels, sizeof *volumes->unknown);
-    if (!volumes->unknown)
-        return dl2_error_memory(error, "a validation of volumes");
+    DL2_TRY(DL2_NEW(&volumes->unknown, labels, "a validation of volumes", error));
     memset(volumes->unknown, -1, labels * sizeof *volumes->unknown);
     return DL2_OK;
 }

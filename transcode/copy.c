@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
@@ -86,28 +87,24 @@ static int find_origin(struct copy *copy, struct dl2_error *error)
     DL2_TRY(dl2_dataset_fingerprint(copy->dataset, &sum, error));
     json_auto_t *what = copy->summary ? json_copy(copy->summary) : json_object();
     DL2_TRY(dl2_writer_describe(&copy->options->pack, what, error));
-    char *text = json_object_size(what) ? json_dumps(what, JSON_SORT_KEYS) : strdup("");
+    DL2_AUTO_FREE char *text =
+        json_object_size(what) ? json_dumps(what, JSON_SORT_KEYS) : strdup("");
     if (!text)
         return dl2_error_memory(error, "a copy");
     snprintf(copy->origin, sizeof copy->origin, "%016" PRIx64,
              XXH3_64bits_withSeed(text, strlen(text), sum));
-    free(text);
     return DL2_OK;
 }
 
 /* Reads the record; none is one of nothing. Paths end with 0 whatever the file holds. */
 static int read_record(const struct copy *copy, struct dl2_bytes *record, struct dl2_error *error)
 {
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest));
-    int status = DL2_OK;
     record->size = 0;
     if (dl2_is_file(path))
-        status = dl2_file_read(path, MAX_RECORD_BYTES, record, error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(record, "", 1, error);
-    free(path);
-    return status;
+        DL2_TRY(dl2_file_read(path, MAX_RECORD_BYTES, record, error));
+    return dl2_bytes_append(record, "", 1, error);
 }
 
 /* Was DEST copied from SOURCE as it is now? */
@@ -118,11 +115,9 @@ static bool has_same_origin(const struct copy *copy)
     if (dl2_dataset_is_database(copy->options->dest))
         return dl2_facts_load_origin(copy->options->dest, origin, NULL) == DL2_OK &&
                !strcmp(origin, copy->origin);
-    struct dl2_bytes record = DL2_BYTES_INIT;
-    const bool same = read_record(copy, &record, NULL) == DL2_OK && record.size > digits &&
-                      !memcmp(record.data, copy->origin, digits);
-    dl2_bytes_free(&record);
-    return same;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
+    return read_record(copy, &record, NULL) == DL2_OK && record.size > digits &&
+           !memcmp(record.data, copy->origin, digits);
 }
 
 /* Writes the record, or removes it if it would say nothing. */
@@ -131,22 +126,18 @@ static int write_record(const struct copy *copy, struct dl2_error *error)
     /* A table has its own record and lock, a store has none. */
     if (!dl2_output_is_folder(copy->options->dest))
         return DL2_OK;
-    struct dl2_bytes record = DL2_BYTES_INIT;
-    char *path;
-    int status = dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&record, "\n", 1, error);
-    if (status == DL2_OK && copy->companions.size)
-        status = dl2_bytes_append(&record, copy->companions.data, copy->companions.size, error);
-    if (status == DL2_OK && (copy->packed || copy->companions.size))
-        status = dl2_file_write(path, record.data, record.size, error);
-    else if (status == DL2_OK && unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be removed", path);
-    dl2_bytes_free(&record);
-    free(path);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
+    DL2_AUTO_FREE char *path = NULL;
+    DL2_TRY(dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest));
+    DL2_TRY(dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error));
+    DL2_TRY(dl2_bytes_append(&record, "\n", 1, error));
+    if (copy->companions.size)
+        DL2_TRY(dl2_bytes_append(&record, copy->companions.data, copy->companions.size, error));
+    if (copy->packed || copy->companions.size)
+        return dl2_file_write(path, record.data, record.size, error);
+    return unlink(path) == 0 || errno == ENOENT
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be removed", path);
 }
 
 /* The paths of a block, NULL-ended; those that don't lie beside an image of SOURCE are left out. */
@@ -233,19 +224,15 @@ static void keep_time(const char *path, const struct dl2_sample *sample)
 static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
                       const uint8_t *data, size_t size, struct dl2_error *error)
 {
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/%s.%s", copy->options->dest, sample->key, extension));
-    int status = DL2_OK;
-    if (copy->options->force || !is_there(path, sample)) {
-        status = dl2_make_folder_of(path, error);
-        if (status == DL2_OK)
-            status = dl2_file_write(path, data, size, error);
-        if (status == DL2_OK)
-            keep_time(path, sample);
-        copy->result->written += status == DL2_OK;
-    }
-    free(path);
-    return status;
+    if (!copy->options->force && is_there(path, sample))
+        return DL2_OK;
+    DL2_TRY(dl2_make_folder_of(path, error));
+    DL2_TRY(dl2_file_write(path, data, size, error));
+    keep_time(path, sample);
+    copy->result->written++;
+    return DL2_OK;
 }
 
 static bool has_key(const void *context, const char *key)
@@ -433,7 +420,6 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
 static int list_expected(const struct copy *copy, char ***names, struct dl2_error *error)
 {
     size_t count = 0;
-    *names = NULL;
     for (size_t i = 0; i < dl2_dataset_count(copy->dataset); i++) {
         struct dl2_sample sample;
         char *name;
@@ -464,11 +450,11 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 {
     const char *dest = copy->options->dest;
     const struct dl2_folder_keys keys = {has_key, copy};
-    struct dl2_file_list files = {0};
-    char **expected;
-    int status = list_expected(copy, &expected, error);
-    if (status == DL2_OK)
-        status = dl2_list_files(dest, &files, error);
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
+    DL2_AUTO_LIST char **expected = NULL;
+    DL2_TRY(list_expected(copy, &expected, error));
+    DL2_TRY(dl2_list_files(dest, &files, error));
+    int status = DL2_OK;
     size_t removed = 0, left = 0;
     for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
         if (!dl2_codec_is_image_file(files.paths[i]) ||
@@ -483,8 +469,6 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
             dl2_progress_message(copy->progress, "%s/%s: no source image accounts for it", dest,
                                  files.paths[i]);
     }
-    dl2_file_list_free(&files);
-    dl2_free_list(expected);
     if (left > MAX_STRAYS_NAMED)
         dl2_progress_message(copy->progress, "%s: and %zu more like it", dest,
                              left - MAX_STRAYS_NAMED);
@@ -507,19 +491,12 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 static int remove_old_companions(const struct copy *copy, struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {has_key, copy};
-    struct dl2_bytes record = DL2_BYTES_INIT;
-    char **old = NULL, **wanted = NULL;
-    int status = read_record(copy, &record, error);
-    if (status == DL2_OK)
-        status = list_companions(&keys, &record, RECORD_HEAD, &old, error);
-    if (status == DL2_OK)
-        status = list_companions(&keys, &copy->companions, 0, &wanted, error);
-    if (status == DL2_OK)
-        status = dl2_sidecars_remove_others(copy->options->dest, old, wanted, error);
-    dl2_free_list(old);
-    dl2_free_list(wanted);
-    dl2_bytes_free(&record);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
+    DL2_AUTO_LIST char **old = NULL, **wanted = NULL;
+    DL2_TRY(read_record(copy, &record, error));
+    DL2_TRY(list_companions(&keys, &record, RECORD_HEAD, &old, error));
+    DL2_TRY(list_companions(&keys, &copy->companions, 0, &wanted, error));
+    return dl2_sidecars_remove_others(copy->options->dest, old, wanted, error);
 }
 
 /* ---- The run */
@@ -610,13 +587,8 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .packed = dl2_container_is_packed(options->pack.container),
                         .origin = "0000000000000000"};
     struct dl2_output_lock lock = {.fd = -1};
-    int status =
-        dl2_output_check_copy(options->source, options->dest, options->pack.container, error);
-    const bool folder = dl2_output_is_folder(options->dest);
-    if (status == DL2_OK && folder)
-        status = dl2_make_folders(options->dest, error);
-    if (status == DL2_OK && folder)
-        status = dl2_output_lock(options->dest, options->progress, &lock, error);
+    int status = dl2_output_begin_copy(options->source, options->dest, options->pack.container,
+                                       options->progress, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);
     if (status == DL2_ERR_LOST && copy.writer && dl2_dataset_is_remote(options->dest))

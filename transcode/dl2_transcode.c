@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "common/progress.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "quality/image_dataset.h"
@@ -141,18 +142,15 @@ static uint64_t default_memory_mib(void)
 static int save_facts(const struct dl2_transcode_variant *variant, struct dl2_error *error)
 {
     json_auto_t *summary = NULL;
-    char *path = NULL;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_facts_load(variant->path, &summary, error));
     if (!summary)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: another program has replaced it",
                              variant->path);
     DL2_TRY(
         dl2_format(&path, error, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name));
-    int status = dl2_make_folder_of(path, error);
-    if (status == DL2_OK)
-        status = dl2_json_save(path, summary, error);
-    free(path);
-    return status;
+    DL2_TRY(dl2_make_folder_of(path, error));
+    return dl2_json_save(path, summary, error);
 }
 
 /* Why the processes that were asked for cannot share this run, or NULL. */
@@ -333,19 +331,18 @@ static int print_identity(const struct dl2_dataset *dataset, const char *path,
     char clips[32] = "";
     dl2_dataset_tell(dataset, path, false, &(struct dl2_progress){.done = 0});
     DL2_TRY(dl2_dataset_fingerprint(dataset, &fingerprint, error));
-    char *name = dl2_dataset_variant_name(path);
+    DL2_AUTO_FREE char *name = dl2_dataset_variant_name(path);
     if (!name)
         return dl2_error_memory(error, "a dataset");
-    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP)
-        snprintf(clips, sizeof clips, "clips\t%zu\n", dl2_dataset_count(dataset));
-    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
-        snprintf(clips, sizeof clips, "volumes\t%zu\n", dl2_dataset_count(dataset));
+    const enum dl2_sample_kind kind = dl2_dataset_kind(dataset);
+    if (kind == DL2_SAMPLE_CLIP || kind == DL2_SAMPLE_VOLUME)
+        snprintf(clips, sizeof clips, "%s\t%zu\n", kind == DL2_SAMPLE_CLIP ? "clips" : "volumes",
+                 dl2_dataset_count(dataset));
     printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
            "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
            DL2_SHOWN(name), dl2_dataset_container(dataset), clips, dl2_dataset_image_count(dataset),
            dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset),
            dl2_dataset_is_incomplete(dataset) ? "complete\tno\n" : "", fingerprint);
-    free(name);
     return DL2_OK;
 }
 
@@ -520,20 +517,18 @@ static int list_variants(const char *dest)
 {
     for (size_t t = 0; t < selection.target_count; t++) {
         const struct dl2_transcode_target *target = &selection.targets[t];
-        char *name = dl2_variant_name(target), quality[16] = "-";
-        char *place = name ? dl2_facts_place(dest, name) : NULL;
+        DL2_AUTO_FREE char *name = dl2_variant_name(target);
+        DL2_AUTO_FREE char *place = name ? dl2_facts_place(dest, name) : NULL;
+        char quality[16] = "-";
+        if (!place) {
+            fprintf(stderr, "%s: out of memory for the variants\n", program.name);
+            return DL2_EXIT_FAILED;
+        }
         if (dl2_settings_use_quality(target->codec, &target->encode))
             snprintf(quality, sizeof quality, "%d", target->encode.quality);
         const char *tables = tables_of(target);
-        if (place)
-            printf("%s\t%s\t%s\t%s\t%s\n", name, target->codec->name, quality, DL2_SHOWN(place),
-                   tables ? DL2_SHOWN(tables) : "-");
-        else
-            fprintf(stderr, "%s: out of memory for the variants\n", program.name);
-        free(name);
-        free(place);
-        if (!place)
-            return DL2_EXIT_FAILED;
+        printf("%s\t%s\t%s\t%s\t%s\n", name, target->codec->name, quality, DL2_SHOWN(place),
+               tables ? DL2_SHOWN(tables) : "-");
     }
     return DL2_EXIT_OK;
 }

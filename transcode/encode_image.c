@@ -4,6 +4,7 @@
 #include "codec/settings.h"
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/scope.h"
 #include "transcode/transcoder.h"
 
 #include <stdlib.h>
@@ -159,10 +160,8 @@ int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_b
         return DL2_OK;
     }
     outcome->record.has_output = true;
-    char *path = dl2_variant_path(variant, slot->index, error);
-    const int status = path ? write_file(path, encoded, error) : DL2_ERR_MEMORY;
-    free(path);
-    DL2_TRY(status);
+    DL2_AUTO_FREE char *path = dl2_variant_path(variant, slot->index, error);
+    DL2_TRY(path ? write_file(path, encoded, error) : DL2_ERR_MEMORY);
     return dl2_variant_put_sidecars(variant, slot->index,
                                     dl2_slot_sidecars(slot, worker->run->resolution_of[v]),
                                     &outcome->record, error);

@@ -2,7 +2,7 @@
 #include "transcode/fit_sensitivity.h"
 
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -148,28 +148,25 @@ static int correlate_axis(const struct axis *axis, struct correlations *out,
     const unsigned first = (unsigned)axis->begin / SIDE;
     const unsigned last = (unsigned)(fmin(ceil(axis->end), axis->samples) - 1) / SIDE;
     const size_t count = last - first + 1, size = (size_t)SIDE * axis->outputs;
-    struct block *const blocks = dl2_calloc(count, sizeof *blocks);
-    double *const rows = dl2_calloc(count, size * sizeof *rows);
+    DL2_AUTO_FREE struct block *blocks = dl2_calloc(count, sizeof *blocks);
+    DL2_AUTO_FREE double *rows = dl2_calloc(count, size * sizeof *rows);
+    if (!blocks || !rows)
+        return dl2_error_memory(error, "a sensitivity");
     *out = (struct correlations){.of = {{0}}};
     for (unsigned u = 0; u < SIDE; u++)
         for (unsigned x = 0; x < SIDE; x++)
             cosines[u][x] = cosine(u, x);
-    if (blocks && rows) {
-        for (size_t b = 0; b < count; b++)
-            blocks[b].rows = rows + b * size;
-        for (unsigned i = 0; i < axis->outputs; i++)
-            add_output(blocks, first, axis, i, cosines);
-        for (size_t b = 0; b < count; b++)
-            correlate(&blocks[b], axis, out);
-        const double all = divide_up(axis->samples, SIDE);
-        for (unsigned u = 0; u < SIDE; u++)
-            for (unsigned shift = 0; shift <= LAGS; shift++)
-                out->of[u][shift] /= all;
-    }
-    const int status = blocks && rows ? DL2_OK : dl2_error_memory(error, "a sensitivity");
-    free(blocks);
-    free(rows);
-    return status;
+    for (size_t b = 0; b < count; b++)
+        blocks[b].rows = rows + b * size;
+    for (unsigned i = 0; i < axis->outputs; i++)
+        add_output(blocks, first, axis, i, cosines);
+    for (size_t b = 0; b < count; b++)
+        correlate(&blocks[b], axis, out);
+    const double all = divide_up(axis->samples, SIDE);
+    for (unsigned u = 0; u < SIDE; u++)
+        for (unsigned shift = 0; shift <= LAGS; shift++)
+            out->of[u][shift] /= all;
+    return DL2_OK;
 }
 
 /* ---- Both axes */

@@ -2,6 +2,7 @@
 #include "transcode/fit_steps.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -132,7 +133,9 @@ static double find_price(const struct curves *curves, double wanted,
 int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_counts *counts,
                   double weights[3][64], struct dl2_jpeg_family *family, struct dl2_error *error)
 {
-    struct curves *curves;
+    DL2_AUTO_FREE struct curves *curves = NULL;
+    DL2_AUTO_FREE struct dl2_jpeg_steps *usual = NULL;
+    DL2_TRY(DL2_NEW(&usual, 1, "quantisation tables", error));
     DL2_TRY(DL2_NEW(&curves, 1, "quantisation tables", error));
     for (int plane = 0; plane < 3; plane++)
         for (unsigned k = 0; k < COEFFICIENTS && counts->blocks[plane]; k++)
@@ -141,14 +144,9 @@ int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_co
         family->weights[0][k] = weights[0][k];
         family->weights[1][k] = (weights[1][k] + weights[2][k]) / 2;
     }
-    struct dl2_jpeg_steps *usual;
-    int status = DL2_NEW(&usual, 1, "quantisation tables", error);
-    if (status == DL2_OK)
-        status = codec->usual_steps(usual, error);
-    for (int q = 1; status == DL2_OK && q <= DL2_TABLES_QUALITIES; q++)
+    DL2_TRY(codec->usual_steps(usual, error));
+    for (int q = 1; q <= DL2_TABLES_QUALITIES; q++)
         family->lambda[q - 1] = find_price(curves, usual_bits(curves, usual->steps[q]),
                                            family->steps[q - 1], weights[0][0]);
-    free(usual);
-    free(curves);
-    return status;
+    return DL2_OK;
 }

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "common/quote.h"
 #include "common/random.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "dataset/tell.h"
 #include "pixels/crop.h"
@@ -268,20 +269,13 @@ static int save(struct fit *fit, const char *path, const struct dl2_jpeg_family 
 int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size_t *images,
                    size_t *failed, struct dl2_error *error)
 {
-    struct fit fit = {.options = options};
-    struct dl2_jpeg_family *families;
-    int status = DL2_NEW(&families, family_count(options), "tables", error);
-    if (status == DL2_OK)
-        status = open_input(&fit, error);
-    if (status == DL2_OK)
-        status = open_samples(&fit, error);
-    if (status == DL2_OK)
-        status = fit_families(&fit, families, error);
-    if (status == DL2_OK)
-        status = save(&fit, path, families, error);
+    DL2_CLEANUP(close_fit) struct fit fit = {.options = options};
+    DL2_AUTO_FREE struct dl2_jpeg_family *families = NULL;
+    DL2_TRY(DL2_NEW(&families, family_count(options), "tables", error));
+    DL2_TRY(open_input(&fit, error));
+    DL2_TRY(open_samples(&fit, error));
+    DL2_TRY(fit_families(&fit, families, error));
     *images = fit.count - fit.bad;
     *failed = fit.bad;
-    free(families);
-    close_fit(&fit);
-    return status;
+    return save(&fit, path, families, error);
 }

@@ -184,7 +184,7 @@ static int load_record(struct ingest *ingest, struct dl2_error *error)
     DL2_TRY(dl2_file_read(path, MAX_RECORD_BYTES, &text, error));
     DL2_TRY(dl2_bytes_append(&text, "", 1, error));
     for (char *rest = (char *)text.data, *line; (line = strsep(&rest, "\n"));) {
-        json_t *json = json_loads(line, 0, NULL);
+        json_auto_t *json = json_loads(line, 0, NULL);
         const char *key = dl2_json_get_text(json, "key", NULL);
         int failed = 0;
         if (json_object_get(json, "schema"))
@@ -193,7 +193,6 @@ static int load_record(struct ingest *ingest, struct dl2_error *error)
             failed = json_object_set_new(json, "current", json_true());
         if (key)
             failed |= json_object_set(ingest->known, key, json);
-        json_decref(json);
         if (failed)
             return dl2_error_memory(error, "a record");
     }
@@ -209,15 +208,13 @@ static int print_json(struct dl2_bytes *out, const json_t *json, struct dl2_erro
     return dl2_bytes_append(out, "\n", 1, error);
 }
 
-/* Notes a line, which it takes over, also in the journal. */
+/* Notes a line, also in the journal. */
 static int note_line(struct ingest *ingest, json_t *line, struct dl2_error *error)
 {
     const size_t start = ingest->lines.size;
     if (line)
         json_object_del(line, "current");
-    const int status = print_json(&ingest->lines, line, error);
-    json_decref(line);
-    DL2_TRY(status);
+    DL2_TRY(print_json(&ingest->lines, line, error));
     const size_t size = ingest->lines.size - start;
     return !ingest->journal ||
                    (fwrite(ingest->lines.data + start, 1, size, ingest->journal) == size &&
@@ -304,20 +301,19 @@ static bool is_there(const struct ingest *ingest, const struct dl2_source_item *
 static int remove_clip(const struct ingest *ingest, const char *key, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *folder = NULL;
-    char **names = NULL;
+    DL2_AUTO_LIST char **names = NULL;
     DL2_TRY(dl2_format(&folder, error, "%s/%s", ingest->options->dest, key));
-    int status = dl2_is_folder(folder) ? dl2_list_names(folder, &names, error) : DL2_OK;
-    for (size_t i = 0; status == DL2_OK && names && names[i]; i++) {
+    if (dl2_is_folder(folder))
+        DL2_TRY(dl2_list_names(folder, &names, error));
+    for (size_t i = 0; names && names[i]; i++) {
         DL2_AUTO_FREE char *name = NULL;
         bool removed;
-        if (strspn(names[i], "0123456789") == 5 && names[i][5] == '.') {
-            status = dl2_format(&name, error, "%s/%s", key, names[i]);
-            if (status == DL2_OK)
-                status = dl2_output_remove(ingest->options->dest, name, &removed, error);
-        }
+        if (strspn(names[i], "0123456789") != 5 || names[i][5] != '.')
+            continue;
+        DL2_TRY(dl2_format(&name, error, "%s/%s", key, names[i]));
+        DL2_TRY(dl2_output_remove(ingest->options->dest, name, &removed, error));
     }
-    dl2_free_list(names);
-    return status;
+    return DL2_OK;
 }
 
 static int write_folder(const struct ingest *ingest, const char *key, const struct clip *clip,
@@ -450,9 +446,8 @@ static int make_clip(void *context, unsigned number, size_t slot, size_t item,
 static int write_packed(struct ingest *ingest, const struct dl2_source_item *video,
                         const struct clip *clip, struct dl2_error *error)
 {
-    DL2_AUTO_FREE struct dl2_writer_frame *frames = dl2_calloc(clip->count, sizeof *frames);
-    if (!frames)
-        return dl2_error_memory(error, "a clip");
+    DL2_AUTO_FREE struct dl2_writer_frame *frames = NULL;
+    DL2_TRY(DL2_NEW(&frames, clip->count, "a clip", error));
     for (size_t i = 0; i < clip->count; i++)
         frames[i] =
             (struct dl2_writer_frame){.extension = ingest->options->target->codec->extension,
@@ -466,14 +461,12 @@ static int write_packed(struct ingest *ingest, const struct dl2_source_item *vid
 static int note_clip(struct ingest *ingest, const struct dl2_source_item *video,
                      const struct clip *clip, struct dl2_error *error)
 {
-    json_t *line =
+    json_auto_t *line =
         clip->current ? json_deep_copy(find_line(ingest, video)) : new_line(video->key_text, video);
-    if (!clip->current && line &&
-        (json_object_set_new(line, "frames", json_integer((json_int_t)clip->count)) ||
-         json_object_set_new(line, "bytes", json_integer((json_int_t)clip->bytes.size)))) {
-        json_decref(line);
-        line = NULL;
-    }
+    if (!clip->current &&
+        !dl2_json_add(line, json_pack("{s:I, s:I}", "frames", (json_int_t)clip->count, "bytes",
+                                      (json_int_t)clip->bytes.size)))
+        return dl2_error_memory(error, "a record");
     ingest->result->clips++;
     ingest->result->written += !clip->current;
     ingest->result->frames += (uint64_t)dl2_json_get_integer(line, "frames", 0);
@@ -486,20 +479,16 @@ static int note_clip(struct ingest *ingest, const struct dl2_source_item *video,
 static int note_failure(struct ingest *ingest, const struct dl2_source_item *video,
                         const struct dl2_error *why, struct dl2_error *error)
 {
-    json_t *line = new_line(is_twin(video) ? video->name_text : video->key_text, video);
+    json_auto_t *line = new_line(is_twin(video) ? video->name_text : video->key_text, video);
     dl2_progress_message(ingest->options->progress, "%s", why->message);
     ingest->result->failed++;
     if (!ingest->packed && !is_twin(video))
         DL2_TRY(remove_clip(ingest, video->key, error));
-    if (why->status == DL2_ERR_SYSTEM) { /* it may be read the next time */
-        json_decref(line);
+    if (why->status == DL2_ERR_SYSTEM) /* it may be read the next time */
         return DL2_OK;
-    }
-    if (line && json_object_set_new(line, "error", dl2_json_text(why->message))) {
-        json_decref(line);
-        line = NULL;
-    }
-    return note_line(ingest, line, error);
+    return json_object_set_new(line, "error", dl2_json_text(why->message)) == 0
+               ? note_line(ingest, line, error)
+               : dl2_error_memory(error, "a record");
 }
 
 static void add_notes(struct notes *sum, const struct notes *own)
@@ -659,7 +648,7 @@ static int handle_strays(struct ingest *ingest, struct dl2_error *error)
         if (left++ < MAX_STRAYS_NAMED)
             dl2_progress_message(progress, "%s/%s: no source video accounts for it", dest, key);
         json_object_set_new(line, "source_bytes", json_integer(-1)); /* should it come back */
-        DL2_TRY(note_line(ingest, json_deep_copy(line), error));
+        DL2_TRY(note_line(ingest, line, error));
     }
     if (left)
         dl2_progress_message(progress, "%s: %zu such clips are left alone; --prune removes them",
@@ -765,12 +754,8 @@ int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--frames writes to a folder of this machine; --copy takes it from "
                              "there");
-    int status =
-        dl2_output_check_copy(options->source, options->dest, options->pack.container, error);
-    if (status == DL2_OK)
-        status = dl2_make_folders(options->dest, error);
-    if (status == DL2_OK)
-        status = dl2_output_lock(options->dest, options->progress, &lock, error);
+    int status = dl2_output_begin_copy(options->source, options->dest, options->pack.container,
+                                       options->progress, &lock, error);
     if (status == DL2_OK)
         status = run_ingest(&ingest, error);
     if (ingest.journal)

@@ -2,6 +2,7 @@
 #include "transcode/output_folder.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/writer.h"
 #include "transcode/variant.h"
 
@@ -93,11 +94,10 @@ static bool lies_in(const char *path, const char *folder)
     return !strncmp(path, folder, strlen(folder));
 }
 
-/* Resolves the places of SOURCE and DEST: two strings to free, also on failure. */
+/* Resolves the places of SOURCE and DEST: two strings to free, NULL before. */
 static int resolve_both(const char *source, const char *dest, char **real_source, char **real_dest,
                         struct dl2_error *error)
 {
-    *real_dest = NULL;
     *real_source = resolve(source);
     if (!*real_source)
         return dl2_error_system(error, "%s: can't be read", source);
@@ -126,10 +126,11 @@ static int check_address(const char *dest, const char *container, struct dl2_err
     return DL2_OK;
 }
 
-int dl2_output_check_copy(const char *source, const char *dest, const char *container,
-                          struct dl2_error *error)
+/* Of a copy, neither SOURCE nor DEST may lie in the other. */
+static int check_copy(const char *source, const char *dest, const char *container,
+                      struct dl2_error *error)
 {
-    char *real_source, *real_dest;
+    DL2_AUTO_FREE char *real_source = NULL, *real_dest = NULL;
     DL2_TRY(check_address(dest, container, error));
     if (dl2_dataset_share_prefix(source, dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -141,13 +142,11 @@ int dl2_output_check_copy(const char *source, const char *dest, const char *cont
                                     "%s: DEST is SOURCE itself; name another table", dest)
                     : DL2_OK;
     }
-    int status = resolve_both(source, dest, &real_source, &real_dest, error);
-    if (status == DL2_OK && (lies_in(real_source, real_dest) || lies_in(real_dest, real_source)))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+    DL2_TRY(resolve_both(source, dest, &real_source, &real_dest, error));
+    return !lies_in(real_source, real_dest) && !lies_in(real_dest, real_source)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s: DEST and SOURCE lie in each other; name another folder", dest);
-    free(real_source);
-    free(real_dest);
-    return status;
 }
 
 /* Refuses a table of a variant that is SOURCE itself, or a prefix in a store that lies in SOURCE,
@@ -173,71 +172,64 @@ static int check_place(const char *source, const struct dl2_variant *variant,
 static int check_root(const char *source, const char *real_source,
                       const struct dl2_variant *variant, struct dl2_error *error)
 {
-    char *root = resolve_new(variant->root);
-    int status = DL2_OK;
+    DL2_AUTO_FREE char *root = resolve_new(variant->root);
     if (!root)
-        status = dl2_error_system(error, "%s: can't be made", variant->root);
-    else if (lies_in(real_source, root))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s would be written over its own source %s; name another DEST",
-                               variant->root, source);
-    else if (lies_in(root, real_source))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+        return dl2_error_system(error, "%s: can't be made", variant->root);
+    if (lies_in(real_source, root))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s would be written over its own source %s; name another DEST",
+                             variant->root, source);
+    return lies_in(root, real_source)
+               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                "%s leads into SOURCE; remove that link, or name another DEST",
-                               variant->root);
-    free(root);
-    return status;
+                               variant->root)
+               : DL2_OK;
 }
 
 int dl2_output_check_variants(const char *source, const char *dest, const char *container,
                               const struct dl2_variant *variants, size_t count,
                               struct dl2_error *error)
 {
-    char *real_source = NULL, *real_dest = NULL;
+    DL2_AUTO_FREE char *real_source = NULL, *real_dest = NULL;
     const bool folders = are_folders(source, dest);
-    int status = check_address(dest, container, error);
-    if (status == DL2_OK && folders)
-        status = resolve_both(source, dest, &real_source, &real_dest, error);
-    if (status == DL2_OK && folders && !strcmp(real_source, real_dest))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: DEST is SOURCE itself; name another folder", dest);
-    else if (status == DL2_OK && folders && lies_in(real_dest, real_source))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s lies within SOURCE, whose images would then be those of the "
-                               "variants, too; name a DEST elsewhere",
-                               dest);
-    for (size_t v = 0; status == DL2_OK && v < count; v++)
-        status = folders ? check_root(source, real_source, &variants[v], error)
-                         : check_place(source, &variants[v], error);
-    free(real_source);
-    free(real_dest);
-    return status;
+    DL2_TRY(check_address(dest, container, error));
+    if (folders)
+        DL2_TRY(resolve_both(source, dest, &real_source, &real_dest, error));
+    if (folders && !strcmp(real_source, real_dest))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: DEST is SOURCE itself; name another folder", dest);
+    if (folders && lies_in(real_dest, real_source))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s lies within SOURCE, whose images would then be those of the "
+                             "variants, too; name a DEST elsewhere",
+                             dest);
+    for (size_t v = 0; v < count; v++)
+        DL2_TRY(folders ? check_root(source, real_source, &variants[v], error)
+                        : check_place(source, &variants[v], error));
+    return DL2_OK;
 }
 
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error)
 {
-    char *path = dl2_path_join(root, name), *real = resolve(root), *folder = NULL;
-    int status = path && real ? DL2_OK : dl2_error_memory(error, "a path");
+    DL2_AUTO_FREE char *path = dl2_path_join(root, name), *real = resolve(root), *folder = NULL;
     *removed = false;
-    if (status == DL2_OK) {
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        folder = resolve(path);
-        *slash = '/';
-        *removed = folder && lies_in(folder, real);
-    }
-    if (*removed && unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be removed", path);
-    for (char *slash; *removed && status == DL2_OK && (slash = strrchr(path, '/')) &&
-                      (size_t)(slash - path) > strlen(root);) {
+    if (!path || !real)
+        return dl2_error_memory(error, "a path");
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    folder = resolve(path);
+    *slash = '/';
+    *removed = folder && lies_in(folder, real);
+    if (!*removed)
+        return DL2_OK;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return dl2_error_system(error, "%s: can't be removed", path);
+    while ((slash = strrchr(path, '/')) && (size_t)(slash - path) > strlen(root)) {
         *slash = '\0';
         if (rmdir(path) != 0)
             break;
     }
-    free(path);
-    free(real);
-    free(folder);
-    return status;
+    return DL2_OK;
 }
 
 static int refuse_clips(const struct dl2_dataset *dataset, const char *source,
@@ -330,13 +322,10 @@ static int lock_file(const struct dl2_output_lock *lock, int how, struct dl2_err
 
 static int open_lock(const char *dest, struct dl2_output_lock *lock, struct dl2_error *error)
 {
-    char *path;
+    DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/" LOCK_NAME, dest));
     lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    const int status =
-        lock->fd < 0 ? dl2_error_system(error, "%s: can't be written", path) : DL2_OK;
-    free(path);
-    return status;
+    return lock->fd < 0 ? dl2_error_system(error, "%s: can't be written", path) : DL2_OK;
 }
 
 static void tell_waiting(const char *dest, struct dl2_progress *progress)
@@ -354,6 +343,17 @@ int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_
         return status;
     tell_waiting(dest, progress);
     return lock_file(lock, LOCK_EX, error);
+}
+
+int dl2_output_begin_copy(const char *source, const char *dest, const char *container,
+                          struct dl2_progress *progress, struct dl2_output_lock *lock,
+                          struct dl2_error *error)
+{
+    DL2_TRY(check_copy(source, dest, container, error));
+    if (!dl2_output_is_folder(dest))
+        return DL2_OK;
+    DL2_TRY(dl2_make_folders(dest, error));
+    return dl2_output_lock(dest, progress, lock, error);
 }
 
 /* Compares the digest of the part that had the lock alone. */

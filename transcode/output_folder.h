@@ -19,9 +19,6 @@ bool dl2_output_is_folder(const char *dest);
 int dl2_output_check_variants(const char *source, const char *dest, const char *container,
                               const struct dl2_variant *variants, size_t count,
                               struct dl2_error *error);
-/* The same of a DEST that is a copy: neither may lie in the other. */
-int dl2_output_check_copy(const char *source, const char *dest, const char *container,
-                          struct dl2_error *error);
 
 /*
  * Removes the file `name` of the folder `root`, and the folders above it that are empty then. One
@@ -52,6 +49,11 @@ struct dl2_output_lock {
 /* Waits until no other run writes to `dest`, and says so where it has to. */
 int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_output_lock *lock,
                     struct dl2_error *error);
+/* Makes and locks a DEST that is a folder. It is to be a copy: neither may lie in the other, or
+ * DL2_ERR_ARGUMENT. */
+int dl2_output_begin_copy(const char *source, const char *dest, const char *container,
+                          struct dl2_progress *progress, struct dl2_output_lock *lock,
+                          struct dl2_error *error);
 
 /*
  * The same for a part. *joins: other parts are at work. Else this one has the lock alone, so that

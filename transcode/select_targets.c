@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "common/process.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,13 @@ static int select_list(struct dl2_selection *selection, const char *text, const 
                                   struct dl2_error *error),
                        int number, struct dl2_error *error)
 {
-    char **items = NULL;
+    DL2_AUTO_LIST char **items = NULL;
     size_t count;
     int status = dl2_parse_name_list(text, &items, &count, error);
     for (size_t i = 0; status == DL2_OK && i < count; i++)
         status = add(selection, items[i], number, error);
     if (status < 0 && option)
         dl2_error_prefix(error, "--%s", option);
-    dl2_free_list(items);
     return status;
 }
 
@@ -101,14 +101,12 @@ int dl2_select_resolutions(struct dl2_selection *selection, struct dl2_error *er
 /* The qualities of --q-range. */
 static int parse_range(const char *text, int *low, int *high, struct dl2_error *error)
 {
-    unsigned *list;
+    DL2_AUTO_FREE unsigned *list = NULL;
     size_t count;
     DL2_TRY(dl2_parse_uint_list(text, 1, 100, &list, &count, error));
     *low = (int)list[0];
     *high = (int)list[count - 1];
-    const bool whole = !strchr(text, ',') && (size_t)(*high - *low) + 1 == count;
-    free(list);
-    return whole
+    return !strchr(text, ',') && (size_t)(*high - *low) + 1 == count
                ? DL2_OK
                : dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not a range such as 20:95", text);
 }
@@ -214,10 +212,9 @@ static int select_codecs(struct dl2_selection *selection, struct dl2_error *erro
         if (end == text)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "--codec: an empty name before '%s'",
                                  end);
-        char *item = strndup(text, (size_t)(end - text));
+        DL2_AUTO_FREE char *item = strndup(text, (size_t)(end - text));
         const int status =
             item ? select_codec(selection, item, error) : dl2_error_memory(error, "options");
-        free(item);
         if (status < 0)
             dl2_error_prefix(error, "--codec");
         DL2_TRY(status);
@@ -448,7 +445,7 @@ static int add_targets(struct dl2_selection *selection, const struct dl2_setting
 
 static int add_all_targets(struct dl2_selection *selection, struct dl2_error *error)
 {
-    unsigned *qualities;
+    DL2_AUTO_FREE unsigned *qualities = NULL;
     size_t count;
     if (dl2_parse_uint_list(selection->arguments->qualities, 1, 100, &qualities, &count, error) <
         0) {
@@ -456,12 +453,11 @@ static int add_all_targets(struct dl2_selection *selection, struct dl2_error *er
         return DL2_ERR_ARGUMENT;
     }
     const size_t graded = count + selection->goal_count; /* at most, at one resolution */
-    int status = DL2_NEW(&selection->targets,
-                         selection->count * graded * selection->resolution_count, "options", error);
-    for (size_t c = 0; status == DL2_OK && c < selection->count; c++)
-        status = add_targets(selection, &selection->items[c], qualities, count, error);
-    free(qualities);
-    return status;
+    DL2_TRY(DL2_NEW(&selection->targets, selection->count * graded * selection->resolution_count,
+                    "options", error));
+    for (size_t c = 0; c < selection->count; c++)
+        DL2_TRY(add_targets(selection, &selection->items[c], qualities, count, error));
+    return DL2_OK;
 }
 
 /* An option of targets that none of those to be made heeds, or NULL. */
@@ -494,8 +490,8 @@ static const char *find_idle(const struct dl2_selection *selection)
 /* Options that exclude one another are told before any work, by the codec's own words. */
 static int try_target(const struct dl2_transcode_target *target, struct dl2_error *error)
 {
-    struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_bytes out = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_image_free) struct dl2_image image = DL2_IMAGE_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes out = DL2_BYTES_INIT;
     struct dl2_error own = DL2_ERROR_INIT;
     struct dl2_encode_options encode = target->encode;
     if (target->target.name)
@@ -505,8 +501,6 @@ static int try_target(const struct dl2_transcode_target *target, struct dl2_erro
     DL2_TRY(dl2_image_reshape(&image, 1, 1, 3, error));
     memset(image.data, 0, image.stride);
     const int status = dl2_image_encode(target->codec, &image, &encode, &out, &own);
-    dl2_image_free(&image);
-    dl2_bytes_free(&out);
     return status == DL2_ERR_ARGUMENT ? dl2_error_copy(error, &own) : DL2_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "common/machine.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/tell.h"
@@ -223,12 +224,9 @@ static size_t join_equal(struct survey *survey, struct keyed *list, size_t count
 _Static_assert((int)DL2_SURVEY_BITS < (int)BANDS, "a pair might share no band");
 static int find_duplicates(struct survey *survey, struct dl2_error *error)
 {
-    struct keyed *list = dl2_calloc(survey->count, sizeof *list);
-    survey->parent = dl2_calloc(survey->count, sizeof *survey->parent);
-    if (!list || !survey->parent) {
-        free(list);
-        return dl2_error_memory(error, "a survey");
-    }
+    DL2_AUTO_FREE struct keyed *list = NULL;
+    DL2_TRY(DL2_NEW(&list, survey->count, "a survey", error));
+    DL2_TRY(DL2_NEW(&survey->parent, survey->count, "a survey", error));
     size_t count = 0;
     for (size_t i = 0; i < survey->count; i++) {
         survey->parent[i] = i;
@@ -246,7 +244,6 @@ static int find_duplicates(struct survey *survey, struct dl2_error *error)
                     join(survey->parent, (size_t)(list[i].image - survey->images),
                          (size_t)(list[k].image - survey->images));
     }
-    free(list);
     return DL2_OK;
 }
 
@@ -295,31 +292,27 @@ static int find_uses(struct survey *survey, const struct dl2_dataset_options *al
 static int write_groups(const struct survey *survey, struct dl2_error *error)
 {
     const char *path = survey->options->groups;
-    size_t *number = dl2_calloc(survey->count, sizeof *number), groups = 0, size;
-    char *text = NULL;
-    FILE *out = number ? open_memstream(&text, &size) : NULL;
-    int status = out ? DL2_OK : dl2_error_memory(error, "a survey");
-    for (size_t i = 0; status == DL2_OK && i < survey->count; i++) {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_AUTO_FREE size_t *number = NULL;
+    size_t groups = 0;
+    DL2_TRY(DL2_NEW(&number, survey->count, "a survey", error));
+    for (size_t i = 0; i < survey->count; i++) {
         struct dl2_sample sample;
+        char tail[32];
         const size_t root = root_of(survey->parent, i);
         dl2_dataset_sample(survey->dataset, i, &sample);
         if (strchr(sample.key, '\n'))
-            status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                                   "%s: the name of %s has a newline, which a line of the file of "
-                                   "groups can't have; rename it",
-                                   path, sample.path);
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                 "%s: the name of %s has a newline, which a line of the file of "
+                                 "groups can't have; rename it",
+                                 path, sample.path);
         if (!number[root])
             number[root] = ++groups;
-        fprintf(out, "%s\t%zu\n", sample.key, number[root]);
+        const int length = snprintf(tail, sizeof tail, "\t%zu\n", number[root]);
+        DL2_TRY(dl2_bytes_append(&text, sample.key, strlen(sample.key), error));
+        DL2_TRY(dl2_bytes_append(&text, tail, (size_t)length, error));
     }
-    const bool whole = out && !ferror(out);
-    if (out && (fclose(out) != 0 || !whole) && status == DL2_OK)
-        status = dl2_error_memory(error, "a survey");
-    if (status == DL2_OK)
-        status = dl2_file_write(path, text, size, error);
-    free(text);
-    free(number);
-    return status;
+    return dl2_file_write(path, text.data, text.size, error);
 }
 
 /* ---- The report */
@@ -531,16 +524,14 @@ static json_int_t sort_groups(const struct survey *survey, struct group *groups,
 
 static int add_duplicates(const struct survey *survey, json_t *report, struct dl2_error *error)
 {
-    struct group *all = dl2_calloc(survey->count, sizeof *all);
-    size_t *members = dl2_calloc(survey->count, sizeof *members);
-    json_t *list = json_array(), *leaks = NULL;
+    DL2_AUTO_FREE struct group *all = NULL;
+    DL2_AUTO_FREE size_t *members = NULL;
+    DL2_TRY(DL2_NEW(&all, survey->count, "a survey", error));
+    DL2_TRY(DL2_NEW(&members, survey->count, "a survey", error));
+    json_t *list = json_array();
     json_int_t groups = 0, images = 0, splits = 0, classes = 0;
-    const bool ready = all && members;
-    if (ready) {
-        const json_int_t near = sort_groups(survey, all, members);
-        leaks = survey->validated ? json_integer(near) : json_null();
-    }
-    for (size_t i = 0; ready && i < survey->count; i++) {
+    const json_int_t leaks = sort_groups(survey, all, members);
+    for (size_t i = 0; i < survey->count; i++) {
         if (all[i].size < 2)
             continue;
         json_t *group = describe_group(survey, members + all[i].end - all[i].size, all[i].size);
@@ -552,13 +543,12 @@ static int add_duplicates(const struct survey *survey, json_t *report, struct dl
             json_array_append(list, group);
         json_decref(group);
     }
-    free(all);
-    free(members);
-    json_object_set_new(report, "duplicates",
-                        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "groups", groups, "images",
-                                  images, "across_splits", splits, "across_classes", classes,
-                                  "val_near_train", leaks, "list", list));
-    return ready ? DL2_OK : dl2_error_memory(error, "a survey");
+    json_object_set_new(
+        report, "duplicates",
+        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "groups", groups, "images", images,
+                  "across_splits", splits, "across_classes", classes, "val_near_train",
+                  survey->validated ? json_integer(leaks) : json_null(), "list", list));
+    return DL2_OK;
 }
 
 static void add_bad(const struct survey *survey, json_t *report)
@@ -588,27 +578,23 @@ static void add_splits(const struct survey *survey, json_t *report)
 
 static int make_report(const struct survey *survey, json_t **out, struct dl2_error *error)
 {
-    json_t *report =
+    json_t *report = *out =
         json_pack("{s:s, s:o, s:I, s:i}", "schema", "dl2-survey/1", "source",
                   dl2_json_text(survey->options->source), "images", (json_int_t)survey->count,
                   "classes", (int)dl2_dataset_class_count(survey->dataset));
-    double *scratch = dl2_calloc(survey->count, sizeof *scratch);
-    if (!report || !scratch) {
-        json_decref(report);
-        free(scratch);
+    DL2_AUTO_FREE double *scratch = NULL;
+    DL2_TRY(DL2_NEW(&scratch, survey->count, "a survey", error));
+    if (!report)
         return dl2_error_memory(error, "a survey");
-    }
     add_splits(survey, report);
     add_counts(survey, report);
     add_distributions(survey, report, scratch);
-    free(scratch);
     add_channels(survey, report);
-    const int status = add_duplicates(survey, report, error);
+    DL2_TRY(add_duplicates(survey, report, error));
     add_bad(survey, report);
     json_object_set_new(report, "machine", dl2_machine_describe());
     json_object_set_new(report, "versions", dl2_codec_versions());
-    *out = report;
-    return status;
+    return DL2_OK;
 }
 
 /* ---- The whole */
@@ -629,42 +615,41 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
     return find_duplicates(survey, error);
 }
 
+static void close_survey(struct survey *survey)
+{
+    for (unsigned i = 0; i < survey->worker_count; i++) {
+        dl2_bytes_free(&survey->workers[i].bytes);
+        dl2_image_free(&survey->workers[i].image);
+        dl2_image_free(&survey->workers[i].scratch);
+        dl2_colour_free(&survey->workers[i].colour);
+    }
+    for (size_t i = 0; survey->images && i < survey->count; i++) {
+        free(survey->images[i].colour);
+        free(survey->images[i].bad);
+    }
+    free(survey->images);
+    free(survey->workers);
+    free(survey->parent);
+    free(survey->uses);
+    dl2_dataset_close(survey->dataset);
+}
+
 int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error)
 {
-    struct survey survey = {.options = options};
+    DL2_CLEANUP(close_survey) struct survey survey = {.options = options};
     const struct dl2_dataset_options all =
         dl2_image_dataset_options(options->samples, options->label_field);
-    *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);
     dl2_dataset_tell(survey.dataset, options->source, false, options->progress);
-    int status = find_uses(&survey, &all, error);
-    if (status == DL2_OK)
-        status = run_survey(&survey, error);
-    if (status == DL2_OK)
-        status = make_report(&survey, out, error);
-    if (status == DL2_OK && options->groups)
-        status = write_groups(&survey, error);
-    for (unsigned i = 0; i < survey.worker_count; i++) {
-        dl2_bytes_free(&survey.workers[i].bytes);
-        dl2_image_free(&survey.workers[i].image);
-        dl2_image_free(&survey.workers[i].scratch);
-        dl2_colour_free(&survey.workers[i].colour);
-    }
-    for (size_t i = 0; survey.images && i < survey.count; i++) {
-        free(survey.images[i].colour);
-        free(survey.images[i].bad);
-    }
-    free(survey.images);
-    free(survey.workers);
-    free(survey.parent);
-    free(survey.uses);
-    dl2_dataset_close(survey.dataset);
-    if (status < 0) {
-        json_decref(*out);
-        *out = NULL;
-    }
-    return status;
+    DL2_TRY(find_uses(&survey, &all, error));
+    DL2_TRY(run_survey(&survey, error));
+    json_auto_t *report = NULL;
+    DL2_TRY(make_report(&survey, &report, error));
+    if (options->groups)
+        DL2_TRY(write_groups(&survey, error));
+    *out = json_incref(report);
+    return DL2_OK;
 }
 
 /* ---- The table */

@@ -67,11 +67,8 @@ int dl2_target_parse(const char *text, const struct dl2_quality_target *rest,
 
 bool dl2_target_equal(const struct dl2_quality_target *a, const struct dl2_quality_target *b)
 {
-    json_t *one = dl2_target_json(a), *two = dl2_target_json(b);
-    const bool equal = json_equal(one, two);
-    json_decref(one);
-    json_decref(two);
-    return equal;
+    json_auto_t *one = dl2_target_json(a), *two = dl2_target_json(b);
+    return json_equal(one, two);
 }
 
 json_t *dl2_target_json(const struct dl2_quality_target *target)

@@ -99,10 +99,11 @@ int dl2_target_curves_make(struct dl2_transcoder *run, struct dl2_error *error)
         any = any || needs_curve(run, v);
     if (sample.count > SAMPLE_IMAGES)
         sample.count = run->source.count > UINT32_MAX ? 0 : SAMPLE_IMAGES;
-    int status = DL2_NEW(&run->curves, run->variant_count, "variants", error);
-    if (status == DL2_OK && any)
-        status = draw(&sample, error);
-    for (size_t v = 0; status == DL2_OK && any && v < run->variant_count; v++)
+    DL2_TRY(DL2_NEW(&run->curves, run->variant_count, "variants", error));
+    if (!any)
+        return DL2_OK;
+    const int status = draw(&sample, error);
+    for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++)
         if (run->variants[v].target.name)
             dl2_target_curve_make(
                 &run->curves[v], &run->variants[v].target,

@@ -2,6 +2,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/tell.h"
 #include "ranks/world.h"
 #include "transcode/transcoder.h"
@@ -132,14 +133,12 @@ static int make_digest(struct dl2_transcoder *run, struct dl2_error *error)
     sum = XXH3_64bits_withSeed(field, strlen(field), sum);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
-        char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS), *text = NULL;
-        const int length =
-            about ? asprintf(&text, "%s %s %s", variant->name, variant->container, about) : -1;
-        free(about);
-        if (length < 0)
+        DL2_AUTO_FREE char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS);
+        DL2_AUTO_FREE char *text = NULL;
+        if (!about)
             return dl2_error_memory(error, "variants");
-        sum = XXH3_64bits_withSeed(text, (size_t)length, sum);
-        free(text);
+        DL2_TRY(dl2_format(&text, error, "%s %s %s", variant->name, variant->container, about));
+        sum = XXH3_64bits_withSeed(text, strlen(text), sum);
     }
     snprintf(run->digest, sizeof run->digest, "%016" PRIx64 "-%u", sum, run->part.count);
     return DL2_OK;
@@ -237,20 +236,17 @@ static bool is_needed(const struct dl2_transcoder *run, size_t index)
 static int find_owners(struct dl2_transcoder *run, uint64_t *sum, struct dl2_error *error)
 {
     const size_t count = run->source.count;
-    uint64_t *costs = dl2_calloc(count, sizeof *costs);
-    run->owners = dl2_calloc(count, sizeof *run->owners);
-    int status = costs && run->owners ? DL2_OK : dl2_error_memory(error, "images");
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    DL2_AUTO_FREE uint64_t *costs = NULL;
+    DL2_TRY(DL2_NEW(&costs, count, "images", error));
+    DL2_TRY(DL2_NEW(&run->owners, count, "images", error));
+    for (size_t i = 0; i < count; i++) {
         const struct dl2_source_item *item = &run->source.items[i];
         const uint64_t facts[] = {XXH3_64bits(item->key, strlen(item->key)), item->bytes, *sum};
         *sum = XXH3_64bits(facts, sizeof facts);
         if (item->same_key_as == SIZE_MAX && (!run->options->world || is_needed(run, i)))
             costs[i] = item->bytes + DL2_IMAGE_COST;
     }
-    if (status == DL2_OK)
-        status = dl2_work_divide(costs, count, run->part.count, run->owners, error);
-    free(costs);
-    return status;
+    return dl2_work_divide(costs, count, run->part.count, run->owners, error);
 }
 
 /* Divides the items: for ranks, by what rank 0 sees that there is to do. */
@@ -376,11 +372,10 @@ static int make_room(struct dl2_transcoder *run, unsigned jobs, size_t window,
 {
     const bool clips =
         run->packed && !run->part.count && dl2_dataset_kind(run->dataset) == DL2_SAMPLE_CLIP;
-    run->workers = dl2_calloc(jobs, sizeof *run->workers);
-    run->slots = dl2_calloc(window, sizeof *run->slots);
-    run->clips = clips ? dl2_calloc(run->variant_count, sizeof *run->clips) : NULL;
-    if (!run->workers || !run->slots || (clips && !run->clips))
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&run->workers, jobs, "images", error));
+    DL2_TRY(DL2_NEW(&run->slots, window, "images", error));
+    if (clips)
+        DL2_TRY(DL2_NEW(&run->clips, run->variant_count, "images", error));
     for (unsigned i = 0; i < jobs; i++)
         DL2_TRY(dl2_worker_init(&run->workers[i], run, error));
     for (size_t i = 0; i < window; i++) {
@@ -603,12 +598,11 @@ static int end_if_last(const struct dl2_transcoder *part, const double *made,
                        struct dl2_transcode_result *result, struct dl2_error *error)
 {
     bool alone;
-    char *stem;
+    DL2_AUTO_FREE char *stem = NULL;
     DL2_TRY(dl2_output_take_over(part->lock, &alone, error));
     DL2_TRY(dl2_format(&stem, error, "%s/" PARTS_STEM, part->options->dest));
     result->parts_missing =
         dl2_part_files_missing(stem, part->part.count, part->digest, &result->first_missing);
-    free(stem);
     return alone && (part->is_done || !result->parts_missing)
                ? follow(part->options, part->lock, made, result, error)
                : DL2_OK;
@@ -632,7 +626,7 @@ static int transcode_parts(const struct dl2_transcode_options *options,
     const struct dl2_world *world = options->world;
     struct dl2_transcoder run = {
         .options = options, .lock = lock, .alone = !world, .part = options->part};
-    double *made;
+    DL2_AUTO_FREE double *made = NULL;
     if (world)
         run.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
     DL2_TRY(run_pass(&run, result, error));
@@ -641,7 +635,6 @@ static int transcode_parts(const struct dl2_transcode_options *options,
         status = end_if_last(&run, made, result, error);
     else if (status == DL2_OK && dl2_world_rank(world) == 0)
         status = follow(options, lock, made, result, error);
-    free(made);
     return dl2_world_agree(world, status, error);
 }
 

@@ -210,6 +210,12 @@ bool dl2_variant_decodes_alike(const struct dl2_variant *variant)
 
 /* -- the summary -- */
 
+/* A field that is left out where it does not apply. */
+static json_t *count_if(bool applies, uint64_t count)
+{
+    return applies ? json_integer((json_int_t)count) : NULL;
+}
+
 json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, json_t *failed)
 {
     const struct dl2_variant_totals *totals = &variant->totals;
@@ -223,29 +229,22 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
                   "source", dl2_json_text(variant->options->source), "options",
                   json_object_get(about, "options"), "encoder", json_object_get(about, "encoder"),
                   "libraries", json_object_get(about, "libraries"));
+    const bool aims = variant->target.name, resizes = !dl2_resolution_is_full(&variant->resolution);
     bool good = dl2_json_add(
         summary,
-        json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "images", (json_int_t)totals->images,
-                  "pixels", (json_int_t)totals->pixels, "bytes", (json_int_t)totals->bytes,
-                  "bits_per_pixel", dl2_json_real(bits), "source_bytes",
-                  (json_int_t)totals->source_bytes, "copied", (json_int_t)totals->copied,
-                  "copied_bytes", (json_int_t)totals->copied_bytes));
-    if (totals->frames)
-        good &= dl2_json_add(summary, json_pack("{s:I}", "frames", (json_int_t)totals->frames));
-    if (totals->pixels_only)
-        good &= dl2_json_add(summary,
-                             json_pack("{s:I}", "pixels_only", (json_int_t)totals->pixels_only));
-    if (totals->quantised)
-        good &= dl2_json_add(summary,
-                             json_pack("{s:I, s:f}", "quantised", (json_int_t)totals->quantised,
-                                       "quantisation_error", totals->quantisation_error));
-    if (variant->target.name)
-        good &= dl2_json_add(summary, json_pack("{s:I, s:I}", "missed", (json_int_t)totals->missed,
-                                                "probes", (json_int_t)totals->probes));
-    if (!dl2_resolution_is_full(&variant->resolution))
-        good &=
-            dl2_json_add(summary, json_pack("{s:I, s:I}", "resized", (json_int_t)totals->resized,
-                                            "source_pixels", (json_int_t)totals->source_pixels));
+        json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, "
+                  "s:o*}",
+                  "images", (json_int_t)totals->images, "pixels", (json_int_t)totals->pixels,
+                  "bytes", (json_int_t)totals->bytes, "bits_per_pixel", dl2_json_real(bits),
+                  "source_bytes", (json_int_t)totals->source_bytes, "copied",
+                  (json_int_t)totals->copied, "copied_bytes", (json_int_t)totals->copied_bytes,
+                  "frames", count_if(totals->frames, totals->frames), "pixels_only",
+                  count_if(totals->pixels_only, totals->pixels_only), "quantised",
+                  count_if(totals->quantised, totals->quantised), "quantisation_error",
+                  totals->quantised ? json_real(totals->quantisation_error) : NULL, "missed",
+                  count_if(aims, totals->missed), "probes", count_if(aims, totals->probes),
+                  "resized", count_if(resizes, totals->resized), "source_pixels",
+                  count_if(resizes, totals->source_pixels)));
     good &= dl2_json_add(
         summary, json_pack("{s:O*, s:o, s:o, s:O, s:O*, s:I}", "colours",
                            json_object_size(variant->losses) ? variant->losses : NULL,

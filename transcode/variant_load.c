@@ -3,6 +3,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "transcode/output_folder.h"
 #include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
@@ -86,12 +87,11 @@ static bool read_sidecars(const struct dl2_variant *variant, const char *key, co
     json_array_foreach(list, i, name)
     {
         const char *extension = json_string_value(name);
-        char *path = NULL;
+        DL2_AUTO_FREE char *path = NULL;
         good = good && extension && !strchr(extension, '/') &&
                asprintf(&path, "%s/%s.%s", variant->root, key, extension) >= 0 &&
                dl2_is_file(path) && dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
                dl2_bytes_append(&text, extension, strlen(extension), NULL) == DL2_OK;
-        free(path);
     }
     good = good && dl2_bytes_append(&text, "", 1, NULL) == DL2_OK;
     *out = good && text.size > 1 ? (char *)text.data : NULL;
@@ -166,24 +166,22 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
 /* What isn't a line (the end of a journal that was cut) is none. */
 static int take_lines(struct dl2_variant *variant, bool staged, FILE *file, struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t capacity = 0;
-    int status = DL2_OK;
-    for (ssize_t size; status == DL2_OK && (size = getline(&text, &capacity, file)) > 0;) {
-        json_t *line = text[size - 1] == '\n' ? json_loadb(text, (size_t)size - 1, 0, NULL) : NULL;
+    for (ssize_t size; (size = getline(&text, &capacity, file)) > 0;) {
+        json_auto_t *line =
+            text[size - 1] == '\n' ? json_loadb(text, (size_t)size - 1, 0, NULL) : NULL;
         if (json_is_object(line))
-            status = take_line(variant, staged, line, error);
-        json_decref(line);
+            DL2_TRY(take_line(variant, staged, line, error));
     }
-    free(text);
-    return status;
+    return DL2_OK;
 }
 
 /* The same of a file; one that is not there has none. */
 static int take_file(struct dl2_variant *variant, bool staged, const char *name,
                      struct dl2_error *error)
 {
-    char *path = dl2_variant_inside(variant, name, "", error);
+    DL2_AUTO_FREE char *path = dl2_variant_inside(variant, name, "", error);
     if (!path)
         return DL2_ERR_MEMORY;
     int status = DL2_OK;
@@ -194,7 +192,6 @@ static int take_file(struct dl2_variant *variant, bool staged, const char *name,
         status = dl2_error_system(error, "%s: can't be read", path);
     if (file)
         fclose(file);
-    free(path);
     return status;
 }
 
@@ -203,38 +200,35 @@ static int take_old_lines(struct dl2_variant *variant, struct dl2_error *error)
 {
     if (!variant->on_server)
         return take_file(variant, false, DL2_FACTS_LINES_NAME, error);
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = dl2_facts_load_lines(variant->root, &text, error);
-    FILE *file = status == DL2_OK && text.size ? fmemopen(text.data, text.size, "r") : NULL;
-    if (file)
-        status = take_lines(variant, false, file, error);
-    else if (text.size && status == DL2_OK)
-        status = dl2_error_memory(error, "a variant");
-    if (file)
-        fclose(file);
-    dl2_bytes_free(&text);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_TRY(dl2_facts_load_lines(variant->root, &text, error));
+    if (!text.size)
+        return DL2_OK;
+    FILE *file = fmemopen(text.data, text.size, "r");
+    if (!file)
+        return dl2_error_memory(error, "a variant");
+    const int status = take_lines(variant, false, file, error);
+    fclose(file);
     return status;
 }
 
 /* The lines of a run that was cut short, and of parts. */
 static int take_journals(struct dl2_variant *variant, struct dl2_error *error)
 {
-    char **names;
+    DL2_AUTO_LIST char **names = NULL;
     size_t count;
-    int status = dl2_variant_list_hidden(variant, DL2_VARIANT_JOURNAL, &names, &count, error);
-    if (status == DL2_OK && variant->packed && (count || variant->part.count))
-        status = DL2_NEW(&variant->staged, variant->items->count, "a variant", error);
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    DL2_TRY(dl2_variant_list_hidden(variant, DL2_VARIANT_JOURNAL, &names, &count, error));
+    if (variant->packed && (count || variant->part.count))
+        DL2_TRY(DL2_NEW(&variant->staged, variant->items->count, "a variant", error));
+    for (size_t i = 0; i < count; i++) {
         const char *part = names[i] + strlen(DL2_VARIANT_JOURNAL);
         if (variant->packed) /* its images wait there */
-            status = dl2_staging_add_file(
+            DL2_TRY(dl2_staging_add_file(
                 &variant->staging, dl2_variant_inside(variant, DL2_STAGED_IMAGES, part, error),
-                error);
-        if (status == DL2_OK)
-            status = take_file(variant, variant->packed, names[i], error);
+                error));
+        DL2_TRY(take_file(variant, variant->packed, names[i], error));
     }
-    dl2_free_list(names);
-    return status;
+    return DL2_OK;
 }
 
 /* ---- Files that are there */
@@ -348,12 +342,10 @@ static int look_into_container(struct dl2_variant *variant, size_t *count, bool 
 static bool decodes(const struct dl2_variant *variant, const uint8_t *data, size_t size,
                     struct dl2_error *error)
 {
+    DL2_CLEANUP(dl2_image_free)
     struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
-    const int status =
-        dl2_image_decode(data, size, &variant->options->decode, &image, &scratch, error);
-    dl2_image_free(&image);
-    dl2_image_free(&scratch);
-    return status == DL2_OK;
+    return dl2_image_decode(data, size, &variant->options->decode, &image, &scratch, error) ==
+           DL2_OK;
 }
 
 /*
@@ -390,18 +382,16 @@ static int take_failure(struct dl2_variant *variant, size_t i, const json_t *ent
 static int take_failures(struct dl2_variant *variant, struct dl2_error *error)
 {
     const json_t *failed = json_object_get(variant->old, "failed");
-    struct dl2_bytes scratch = DL2_BYTES_INIT;
-    int status = DL2_OK;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes scratch = DL2_BYTES_INIT;
     for (size_t f = 0; f < json_array_size(failed); f++) {
         const json_t *entry = json_array_get(failed, f);
         const char *name = dl2_json_get_text(entry, "path", "");
-        for (size_t i = 0; status == DL2_OK && i < variant->items->count; i++)
+        for (size_t i = 0; i < variant->items->count; i++)
             if (variant->records[i].state == DL2_RECORD_MISSING &&
                 !strcmp(variant->items->items[i].name_text, name))
-                status = take_failure(variant, i, entry, &scratch, error);
+                DL2_TRY(take_failure(variant, i, entry, &scratch, error));
     }
-    dl2_bytes_free(&scratch);
-    return status;
+    return DL2_OK;
 }
 
 /* ---- The whole */

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "transcode/output_folder.h"
 #include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
@@ -110,33 +111,32 @@ static void print_line(const struct dl2_variant *variant, size_t index,
 
 /* ---- The beginning */
 
+static int remove_file(const char *path, struct dl2_error *error)
+{
+    return unlink(path) == 0 || errno == ENOENT
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be removed", path);
+}
+
 static int remove_inside(const struct dl2_variant *variant, const char *name,
                          struct dl2_error *error)
 {
-    char *path = dl2_variant_inside(variant, name, "", error);
-    if (!path)
-        return DL2_ERR_MEMORY;
-    int status = DL2_OK;
-    if (unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be removed", path);
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *path = dl2_variant_inside(variant, name, "", error);
+    return path ? remove_file(path, error) : DL2_ERR_MEMORY;
 }
 
 /* Removes what runs that were cut short, and parts, have noted. */
 static int remove_journals(const struct dl2_variant *variant, struct dl2_error *error)
 {
     static const char *const starts[] = {DL2_VARIANT_JOURNAL, DL2_STAGED_IMAGES};
-    int status = DL2_OK;
-    for (size_t s = 0; status == DL2_OK && s < sizeof starts / sizeof *starts; s++) {
-        char **names;
+    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
+        DL2_AUTO_LIST char **names = NULL;
         size_t count;
-        status = dl2_variant_list_hidden(variant, starts[s], &names, &count, error);
-        for (size_t i = 0; status == DL2_OK && i < count; i++)
-            status = remove_inside(variant, names[i], error);
-        dl2_free_list(names);
+        DL2_TRY(dl2_variant_list_hidden(variant, starts[s], &names, &count, error));
+        for (size_t i = 0; i < count; i++)
+            DL2_TRY(remove_inside(variant, names[i], error));
     }
-    return status;
+    return DL2_OK;
 }
 
 /* Says that the variant is not complete. */
@@ -155,16 +155,14 @@ static int open_journal(struct dl2_variant *variant, struct dl2_error *error)
     if (variant->packed)
         DL2_TRY(dl2_staging_begin(
             &variant->staging, dl2_variant_inside(variant, DL2_STAGED_IMAGES, part, error), error));
-    char *path = dl2_variant_inside(variant, DL2_VARIANT_JOURNAL, part, error);
+    DL2_AUTO_FREE char *path = dl2_variant_inside(variant, DL2_VARIANT_JOURNAL, part, error);
     if (!path)
         return DL2_ERR_MEMORY;
-    int status = DL2_OK;
     variant->journal = fopen(path, "ae");
     /* A journal that was cut may lack its last newline. */
-    if (!variant->journal || fputc('\n', variant->journal) == EOF)
-        status = dl2_error_system(error, "%s: can't be written", path);
-    free(path);
-    return status;
+    return variant->journal && fputc('\n', variant->journal) != EOF
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written", path);
 }
 
 /* Other parts at work have begun the variant already: with the same options, or they would not have
@@ -246,7 +244,7 @@ int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2
                      struct dl2_error *error)
 {
     const struct dl2_source_item *item = &variant->items->items[index];
-    char *line = NULL;
+    DL2_AUTO_FREE char *line = NULL;
     if (variant->part.count)
         return dl2_staging_put(&variant->staging, file->data, file->size, &variant->staged[index],
                                error);
@@ -255,11 +253,8 @@ int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2
             return dl2_error_memory(error, "a variant");
         dl2_writer_set_line(variant->writer, line);
     }
-    const int status =
-        dl2_writer_add_with_sidecars(variant->writer, item->key, variant->extension, item->label,
-                                     file->data, file->size, sidecars, error);
-    free(line);
-    return status;
+    return dl2_writer_add_with_sidecars(variant->writer, item->key, variant->extension, item->label,
+                                        file->data, file->size, sidecars, error);
 }
 
 /* Writes one, and adds its extension to names; or counts it. */
@@ -339,16 +334,14 @@ static int note_failure(struct dl2_variant *variant, const struct dl2_source_ite
     char sum[DL2_SIDECAR_SUM_SIZE];
     DL2_TRY(dl2_variant_begin(variant, error));
     dl2_variant_show_sum(item, sum);
-    json_t *line = json_pack("{s:s, s:s, s:o, s:I, s:I, s:s}", "key", item->key_text, "source",
-                             item->name_text, "error", dl2_json_text(message), "source_bytes",
-                             (json_int_t)item->bytes, "source_mtime_ns", (json_int_t)item->mtime_ns,
-                             "beside_sum", sum);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    json_decref(line);
-    if (!text)
+    json_auto_t *line = json_pack("{s:s, s:s, s:o, s:I, s:I, s:s}", "key", item->key_text, "source",
+                                  item->name_text, "error", dl2_json_text(message), "source_bytes",
+                                  (json_int_t)item->bytes, "source_mtime_ns",
+                                  (json_int_t)item->mtime_ns, "beside_sum", sum);
+    if (!line ||
+        (json_dumpf(line, variant->journal, JSON_COMPACT) != 0 && !ferror(variant->journal)))
         return dl2_error_memory(error, "a variant");
-    fprintf(variant->journal, "%s\n", text);
-    free(text);
+    fputc('\n', variant->journal);
     return flush_journal(variant, error);
 }
 
@@ -367,13 +360,9 @@ int dl2_variant_fail(struct dl2_variant *variant, size_t index, char *message,
     if (!record->has_output)
         return DL2_OK;
     DL2_TRY(dl2_variant_begin(variant, error));
-    char *path = dl2_variant_path(variant, index, error);
-    int status = path ? DL2_OK : DL2_ERR_MEMORY;
-    if (path && unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be removed", path);
-    free(path);
+    DL2_AUTO_FREE char *path = dl2_variant_path(variant, index, error);
     record->has_output = false;
-    return status;
+    return path ? remove_file(path, error) : DL2_ERR_MEMORY;
 }
 
 /* ---- Files that no item accounts for */
@@ -382,13 +371,10 @@ int dl2_variant_fail(struct dl2_variant *variant, size_t index, char *message,
 static bool has_stray(const void *context, const char *key)
 {
     const struct dl2_variant *variant = context;
-    char *path;
-    if (asprintf(&path, "%s.%s", key, variant->extension) < 0)
-        return false;
-    const bool found = bsearch(&path, variant->strays, variant->stray_count,
-                               sizeof *variant->strays, dl2_compare_texts);
-    free(path);
-    return found;
+    DL2_AUTO_FREE char *path = NULL;
+    return dl2_format(&path, NULL, "%s.%s", key, variant->extension) == DL2_OK &&
+           bsearch(&path, variant->strays, variant->stray_count, sizeof *variant->strays,
+                   dl2_compare_texts);
 }
 
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error)
@@ -497,21 +483,19 @@ static bool says_the_same(const struct dl2_variant *variant, json_t *failed)
 static int save_lines(const struct dl2_variant *variant, const char *folder,
                       struct dl2_error *error)
 {
-    char *path = dl2_path_join(folder, DL2_FACTS_LINES_NAME);
-    char *temporary = dl2_path_join(folder, "." DL2_FACTS_LINES_NAME DL2_TEMPORARY_SUFFIX);
-    FILE *out = path && temporary ? fopen(temporary, "we") : NULL;
+    DL2_AUTO_FREE char *path = dl2_path_join(folder, DL2_FACTS_LINES_NAME);
+    DL2_AUTO_FREE char *temporary =
+        dl2_path_join(folder, "." DL2_FACTS_LINES_NAME DL2_TEMPORARY_SUFFIX);
+    if (!path || !temporary)
+        return dl2_error_memory(error, "a variant");
+    FILE *out = fopen(temporary, "we");
     for (size_t i = 0; out && i < variant->items->count; i++)
         if (variant->records[i].state == DL2_RECORD_VALID)
             print_line(variant, i, &variant->records[i], NULL, out);
     const bool whole = out && !ferror(out);
-    int status = DL2_OK;
-    if (!path || !temporary)
-        status = dl2_error_memory(error, "a variant");
-    else if (!out || fclose(out) != 0 || !whole || rename(temporary, path) != 0)
-        status = dl2_error_system(error, "%s: can't be written", path);
-    free(path);
-    free(temporary);
-    return status;
+    return out && fclose(out) == 0 && whole && rename(temporary, path) == 0
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written", path);
 }
 
 /* The files beside images that the variant has now, NULL-ended. */
@@ -535,14 +519,11 @@ static int list_sidecars(const struct dl2_variant *variant, char ***out, struct 
 /* What earlier runs have put beside images and this one hasn't is gone from the source. */
 static int remove_old_sidecars(struct dl2_variant *variant, struct dl2_error *error)
 {
-    char **wanted = NULL;
+    DL2_AUTO_LIST char **wanted = NULL;
     if (!variant->old_sidecars)
         return DL2_OK;
-    int status = list_sidecars(variant, &wanted, error);
-    if (status == DL2_OK)
-        status = dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error);
-    dl2_free_list(wanted);
-    return status;
+    DL2_TRY(list_sidecars(variant, &wanted, error));
+    return dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error);
 }
 
 /* What is written on a server takes the summary along; in a folder it is the last file written. */

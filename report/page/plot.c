@@ -327,20 +327,18 @@ void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...)
 static int replace_all(struct dl2_bytes *bytes, const char *from, const char *to,
                        struct dl2_error *error)
 {
-    struct dl2_bytes out = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes out = DL2_BYTES_INIT;
     const size_t length = strlen(from);
     const char *at = (const char *)bytes->data, *end = at + bytes->size;
-    int status = DL2_OK;
-    while (status == DL2_OK && at < end) {
+    while (at < end) {
         const char *hit = memmem(at, (size_t)(end - at), from, length);
-        status = dl2_bytes_append(&out, at, (size_t)((hit ? hit : end) - at), error);
-        if (hit && status == DL2_OK)
-            status = dl2_bytes_append(&out, to, strlen(to), error);
+        DL2_TRY(dl2_bytes_append(&out, at, (size_t)((hit ? hit : end) - at), error));
+        if (hit)
+            DL2_TRY(dl2_bytes_append(&out, to, strlen(to), error));
         at = hit ? hit + length : end;
     }
-    dl2_bytes_free(bytes);
-    *bytes = out;
-    return status;
+    dl2_bytes_swap(bytes, &out);
+    return DL2_OK;
 }
 
 /* Drops what stands from `open` to `close`, both included, wherever that is. */

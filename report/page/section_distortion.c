@@ -113,7 +113,7 @@ static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool sp
     const struct dl2_metric_names *metrics = &figures->page->scores.metrics;
     const char *name = metrics->names[metric];
     const char *label = dl2_metric_title(study, name);
-    const char *unit = dl2_json_get_text(study->metric_units, name, "");
+    const char *unit = dl2_json_get_text(json_object_get(study->quality, "units"), name, "");
     const struct rate_view view = {figures->page, metric, spread};
     char title[128], axis[128], clean[128];
     struct dl2_plot plot;

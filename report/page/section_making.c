@@ -81,7 +81,7 @@ void dl2_section_making(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html, "<details><summary>Options and versions</summary>\n");
     write_json(html, "Versions", versions);
     write_json(html, "Image libraries", libraries);
-    write_json(html, "Definitions of the metrics", study->definitions);
+    write_json(html, "Definitions of the metrics", json_object_get(study->quality, "definitions"));
     write_json(html, "Options of the first training", arguments);
     dl2_html_markup(html, "</details>\n<details><summary>Encoders</summary>\n");
     for (size_t v = 0; v < study->variant_count; v++) {

@@ -176,7 +176,7 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
     for (size_t m = 0; values && m < metrics->count; m++) {
         const char *metric = metrics->names[m];
         char title[128], label[64];
-        const char *unit = dl2_json_get_text(study->metric_units, metric, "");
+        const char *unit = dl2_json_get_text(json_object_get(study->quality, "units"), metric, "");
         snprintf(title, sizeof title, "%s%s%s", dl2_metric_title(study, metric), *unit ? ", " : "",
                  unit);
         dl2_plot_label(title, label, sizeof label);

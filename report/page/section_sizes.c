@@ -118,6 +118,6 @@ void dl2_section_sizes(const struct dl2_page *page, struct dl2_html *html)
                           "markers, tables, profiles, the container. Ranges are over the "
                           "qualities. ");
     name_headers(html, study);
-    write_sources(html, study->reference_files);
+    write_sources(html, json_object_get(study->quality, "reference_files"));
     dl2_html_markup(html, "</p>\n");
 }

@@ -140,8 +140,8 @@ static void codecs_of_a_study(void **state)
         json_pack("{s:{s:{}, s:{}, s:{}}}", "metrics", "psnr_rgb", "ssim", "ciede2000");
     const struct dl2_study study = {.variants = variants,
                                     .variant_count = 6,
-                                    .lower_is_better = json_pack("[s]", "ciede2000"),
-                                    .one_is_best = json_pack("[s]", "ssim")};
+                                    .quality = json_pack("{s:[s], s:[s]}", "lower_is_better",
+                                                         "ciede2000", "one_is_best", "ssim")};
     struct dl2_codec_choice choice = {.anchor = NULL};
     struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
@@ -191,8 +191,7 @@ static void codecs_of_a_study(void **state)
     for (size_t v = 0; v < 6; v++)
         unlink(paths[v]);
     json_decref(variants[0].scored);
-    json_decref(study.lower_is_better);
-    json_decref(study.one_is_best);
+    json_decref(study.quality);
 }
 
 int main(void)
