@@ -180,6 +180,7 @@ struct dl2_dataset {
     size_t missing;                  /* dl2_dataset_missing() */
     const char *clip_note;           /* a message about them; NULL: none */
     size_t clip_message;             /* its number, where it only says what the layout says; or 0 */
+    size_t aside_message;            /* the number of `aside`, or 0 */
     uint32_t least_frames, most_frames; /* of all clips, whatever the split */
     char **classes;                     /* in label order; one block with its strings */
     unsigned class_count;
@@ -195,6 +196,7 @@ struct dl2_dataset {
     bool is_in_order;        /* as dl2_dataset_is_in_order() */
     const char *label_field; /* of JSON, which gave the labels, the reader's; NULL: none did */
     char *remark;            /* one more message, of the reader; NULL: none */
+    char *aside;             /* and one that need not matter; NULL: none */
     unsigned notes;          /* bits: which notes of the container's struct dl2_shard_format hold */
     size_t all_images;       /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */

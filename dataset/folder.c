@@ -440,20 +440,21 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
                       names, count > NAMED ? ", ..." : "");
 }
 
-static int folder_remark_others(struct dl2_dataset *dataset, const struct left_out *others,
-                                const char *why, const char *advice, struct dl2_error *error)
+static int folder_list_left_out(const struct left_out *others, const char *why, const char *advice,
+                                char **text, struct dl2_error *error)
 {
     char list[256];
     if (!others->count)
         return DL2_OK;
-    DL2_AUTO_FREE char *before = dataset->remark;
-    dataset->remark = NULL;
+    DL2_AUTO_FREE char *before = *text;
+    *text = NULL;
     dl2_extensions_list(&others->extensions, list, sizeof list);
-    return dl2_format(
-        &dataset->remark, error, "%s%sfiles left out because they are %s: %zu (%s), such as %s%s",
-        before ? before : "", before ? "; " : "", why, others->count, list, others->first, advice);
+    return dl2_format(text, error, "%s%sfiles left out because they are %s: %zu (%s), such as %s%s",
+                      before ? before : "", before ? "; " : "", why, others->count, list,
+                      others->first, advice);
 }
 
+/* Images are not read between volumes or videos, nor these between images. */
 static int folder_remark_left_out(struct dl2_dataset *dataset, const struct folder *folder,
                                   struct dl2_error *error)
 {
@@ -464,9 +465,9 @@ static int folder_remark_left_out(struct dl2_dataset *dataset, const struct fold
     snprintf(volumes, sizeof volumes, "volumes, and the folder holds %s", samples);
     snprintf(videos, sizeof videos, "videos, and the folder holds %s", samples);
     if (!dataset->volumes) /* other volumes are labels */
-        DL2_TRY(folder_remark_others(dataset, &folder->volumes, volumes, advice, error));
-    DL2_TRY(folder_remark_others(dataset, &folder->videos, videos, advice, error));
-    return folder_remark_others(dataset, &folder->others, none, "", error);
+        DL2_TRY(folder_list_left_out(&folder->volumes, volumes, advice, &dataset->remark, error));
+    DL2_TRY(folder_list_left_out(&folder->videos, videos, advice, &dataset->remark, error));
+    return folder_list_left_out(&folder->others, none, "", &dataset->aside, error);
 }
 
 /* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a

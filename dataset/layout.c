@@ -408,7 +408,10 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
     for (unsigned i = 0; shards && i < DL2_SHARD_NOTES; i++)
         if (dataset->notes >> i & 1 && shards->notes[i])
             DL2_TRY(warn(dataset, "%s", shards->notes[i]));
-    return dataset->remark ? warn(dataset, "%s", dataset->remark) : DL2_OK;
+    if (dataset->remark)
+        DL2_TRY(warn(dataset, "%s", dataset->remark));
+    dataset->aside_message = dataset->aside ? dataset->message_count : 0;
+    return dataset->aside ? warn(dataset, "%s", dataset->aside) : DL2_OK;
 }
 
 /* Looks at all samples, whatever their split, once for all messages. */
@@ -478,7 +481,8 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset)
 
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters)
 {
-    *matters = number ? number != dataset->clip_message : dataset->by_rule;
+    *matters = number ? number != dataset->clip_message && number != dataset->aside_message
+                      : dataset->by_rule;
     return number < dataset->message_count ? dataset->messages[number] : NULL;
 }
 

@@ -410,10 +410,13 @@ static void test_class_without_images(void **state)
     assert_string_equal(dl2_dataset_message(dataset, 2, &matters),
                         "2 class folders hold no image: train/aster/, val/tulip/; a class needs "
                         "one, and other loaders may refuse such folders, or give the classes other "
-                        "numbers; files left out because they are not images: 1 (.txt), such as "
-                        "train/aster/notes.txt");
+                        "numbers");
     assert_true(matters);
-    assert_null(dl2_dataset_message(dataset, 3, &matters));
+    assert_string_equal(dl2_dataset_message(dataset, 3, &matters),
+                        "files left out because they are not images: 1 (.txt), such as "
+                        "train/aster/notes.txt");
+    assert_false(matters);
+    assert_null(dl2_dataset_message(dataset, 4, &matters));
     dl2_dataset_close(dataset);
     put("classes/rose/1.jpg");
     expect_silence("classes");

@@ -76,7 +76,7 @@ picture "$work/photos/a/1.ppm" 30 30 1
 volume "$work/photos/a/2.npy" 3 4 5
 volume "$work/photos/a/1.npy" 3 4 5
 expect 0 dl2-load bench "$work/photos" --split all --image-size 24 -e 1
-said '1 file of volumes (.npy, .nii, .nii.gz, .slices) is left out'
+said 'files left out because they are volumes, and the folder holds images: 1 (.npy)'
 # Masks of images, too.
 mkdir -p "$work/masked/a" && picture "$work/masked/a/1.ppm" 30 30 1
 printf 'P5\n30 30\n255\n%900s' '' >"$work/masked/a/1.pgm"
