@@ -260,9 +260,10 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
 /*
  * Message `number` that a program prints when it opens a dataset, NULL after the last: first the
  * layout, then the warnings below, then others (classes that are called like splits or may be some,
- * images without a class, labels and links that were not read). *matters is false for a layout that
- * follows from the folders' names, also for clips that do, which --quiet may leave out. The string
- * lives as long as the dataset.
+ * images without a class, labels and links that were not read, files that are no samples). *matters
+ * is false, so that --quiet may leave it out, for a layout that follows from the folders' names,
+ * also for clips that do, and for files in class folders that are neither samples, volumes nor
+ * videos. The string lives as long as the dataset.
  */
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 

@@ -440,6 +440,7 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
                       names, count > NAMED ? ", ..." : "");
 }
 
+/* Adds to *text that files were left out: why, and what to do. */
 static int folder_list_left_out(const struct left_out *others, const char *why, const char *advice,
                                 char **text, struct dl2_error *error)
 {
@@ -454,7 +455,7 @@ static int folder_list_left_out(const struct left_out *others, const char *why, 
                       others->first, advice);
 }
 
-/* Images are not read between volumes or videos, nor these between images. */
+/* Volumes and videos between samples of another kind matter; what is neither may be meant so. */
 static int folder_remark_left_out(struct dl2_dataset *dataset, const struct folder *folder,
                                   struct dl2_error *error)
 {
