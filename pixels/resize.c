@@ -475,14 +475,9 @@ static void convert_row(const struct job *job)
 static void write_values(const struct job *job, const uint8_t *bytes, size_t count, uint32_t c,
                          size_t at)
 {
-    const struct dl2_resize_kernels *kernels = job->kernels;
-    const float *scale = job->scale[c], *bias = job->bias[c];
-    if (job->out->dtype == DL2_FLOAT32)
-        kernels->floats(bytes, count, scale, bias, (float *)job->out->data + at);
-    else if (job->out->dtype == DL2_BFLOAT16)
-        kernels->bfloats(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
-    else
-        kernels->halves(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
+    const struct dl2_resize_output *out = job->out;
+    job->kernels->affine(bytes, count, job->scale[c], job->bias[c], out->dtype,
+                         (uint8_t *)out->data + at * dl2_dtype_size(out->dtype));
 }
 
 /* Values from one channel to the next where each has a plane. */

@@ -112,92 +112,6 @@ static void across_avx2(const int16_t *in, const struct dl2_filter *filter, int1
         across_all(in, filter, out, GATHER);
 }
 
-static void pack_avx2(const int16_t *in, size_t count, uint8_t *out)
-{
-    size_t i = 0;
-    for (; i + 32 <= count; i += 32)
-        store(out + i, bytes_of(in + i));
-    dl2_resize_kernels_c.pack(in + i, count - i, out + i);
-}
-
-/*
- * In each half of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16, and
- * every third is taken; then the halves of the three results are put in order.
- */
-static void interleave_avx2(int16_t *const in[3], size_t count, uint8_t *out)
-{
-    const __m256i turn_r = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
-    const __m256i turn_g = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10));
-    const __m256i turn_b = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15));
-    const __m256i at_1 = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0));
-    const __m256i at_2 = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0));
-    size_t i = 0;
-    for (; i + 32 <= count; i += 32, out += 96) {
-        const __m256i r = _mm256_shuffle_epi8(bytes_of(in[0] + i), turn_r);
-        const __m256i g = _mm256_shuffle_epi8(bytes_of(in[1] + i), turn_g);
-        const __m256i b = _mm256_shuffle_epi8(bytes_of(in[2] + i), turn_b);
-        const __m256i x = _mm256_blendv_epi8(_mm256_blendv_epi8(r, g, at_1), b, at_2);
-        const __m256i y = _mm256_blendv_epi8(_mm256_blendv_epi8(g, b, at_1), r, at_2);
-        const __m256i z = _mm256_blendv_epi8(_mm256_blendv_epi8(b, r, at_1), g, at_2);
-        store(out, _mm256_permute2x128_si256(x, y, 0x20));
-        store(out + 32, _mm256_permute2x128_si256(z, x, 0x30));
-        store(out + 64, _mm256_permute2x128_si256(y, z, 0x31));
-    }
-    if (i < count)
-        dl2_resize_kernels_c.interleave((int16_t *[3]){in[0] + i, in[1] + i, in[2] + i}, count - i,
-                                        out);
-}
-
-static inline __m256 affine(const uint8_t *in, const float *scale, const float *bias)
-{
-    const __m256 value =
-        _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)in)));
-    return _mm256_add_ps(_mm256_mul_ps(value, _mm256_loadu_ps(scale)), _mm256_loadu_ps(bias));
-}
-
-/* Every 48 values the channels come round, so the rest begins anew. */
-static void floats_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                        float *out)
-{
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8)
-            _mm256_storeu_ps(out + i + k, affine(in + i + k, scale + k, bias + k));
-    dl2_resize_kernels_c.floats(in + i, count - i, scale, bias, out + i);
-}
-
-static void bfloats_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                         uint16_t *out)
-{
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 16) {
-            const __m256i a =
-                bfloat_bits(_mm256_castps_si256(affine(in + i + k, scale + k, bias + k)));
-            const __m256i b = bfloat_bits(
-                _mm256_castps_si256(affine(in + i + k + 8, scale + k + 8, bias + k + 8)));
-            store(out + i + k, in_order(_mm256_packus_epi32(a, b)));
-        }
-    dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
-}
-
-static void halves_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                        uint16_t *out)
-{
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8)
-            _mm_storeu_si128((__m128i *)(out + i + k),
-                             _mm256_cvtps_ph(affine(in + i + k, scale + k, bias + k),
-                                             _MM_FROUND_TO_NEAREST_INT));
-    dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
-}
-
 static inline __m256i weigh_8(__m256i sum, const uint8_t *in, __m256i weight)
 {
     const __m256i values = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)in));
@@ -241,9 +155,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .split = split_avx2,
     .across = across_avx2,
     .color = color_simd,
-    .pack = pack_avx2,
-    .interleave = interleave_avx2,
-    .floats = floats_avx2,
-    .bfloats = bfloats_avx2,
-    .halves = halves_avx2,
+    .pack = pack_simd,
+    .interleave = interleave_simd,
+    .affine = affine_simd,
 };

@@ -19,11 +19,6 @@ static inline __mmask32 first_words(size_t count)
     return count >= 32 ? 0xffffffffu : (__mmask32)((1u << count) - 1);
 }
 
-static inline __mmask64 first_bytes(size_t count)
-{
-    return count >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << count) - 1;
-}
-
 static void down_avx512(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                         size_t count, int16_t *out)
 {
@@ -111,102 +106,6 @@ static void across_avx512(const int16_t *in, const struct dl2_filter *filter, in
         across_all(in, filter, GATHER, out);
 }
 
-static void pack_avx512(const int16_t *in, size_t count, uint8_t *out)
-{
-    for (size_t i = 0; i < count; i += 64)
-        _mm512_mask_storeu_epi8(out + i, first_bytes(count - i), bytes_of(in + i));
-}
-
-/*
- * In each quarter of 16 pixels the bytes of a colour are turned to where they will lie, modulo 16,
- * and every third is taken; then the quarters of the three results are put in order.
- */
-static void interleave_avx512(int16_t *const in[3], size_t count, uint8_t *out)
-{
-    const __m512i turn_r =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5));
-    const __m512i turn_g =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10));
-    const __m512i turn_b =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15));
-    const __mmask64 at_1 = 0x2492249224922492, at_2 = 0x4924492449244924;
-    for (size_t i = 0; i < count; i += 64, out += 192) {
-        const __m512i r = _mm512_shuffle_epi8(bytes_of(in[0] + i), turn_r);
-        const __m512i g = _mm512_shuffle_epi8(bytes_of(in[1] + i), turn_g);
-        const __m512i b = _mm512_shuffle_epi8(bytes_of(in[2] + i), turn_b);
-        const __m512i x = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, r, g), b);
-        const __m512i y = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, g, b), r);
-        const __m512i z = _mm512_mask_blend_epi8(at_2, _mm512_mask_blend_epi8(at_1, b, r), g);
-        /* Quarters x0 y0 z0 x1, y1 z1 x2 y2, z2 x3 y3 z3. */
-        const __m512i xy =
-            _mm512_permutex2var_epi64(x, _mm512_setr_epi64(0, 1, 8, 9, 0, 1, 2, 3), y);
-        const __m512i first =
-            _mm512_permutex2var_epi64(xy, _mm512_setr_epi64(0, 1, 2, 3, 8, 9, 6, 7), z);
-        const __m512i yz =
-            _mm512_permutex2var_epi64(y, _mm512_setr_epi64(2, 3, 10, 11, 0, 0, 4, 5), z);
-        const __m512i second =
-            _mm512_permutex2var_epi64(yz, _mm512_setr_epi64(0, 1, 2, 3, 12, 13, 6, 7), x);
-        const __m512i zx =
-            _mm512_permutex2var_epi64(z, _mm512_setr_epi64(4, 5, 14, 15, 0, 0, 6, 7), x);
-        const __m512i last =
-            _mm512_permutex2var_epi64(zx, _mm512_setr_epi64(0, 1, 2, 3, 14, 15, 6, 7), y);
-        const size_t left = 3 * (count - i);
-        if (left >= 192) {
-            _mm512_storeu_si512(out, first);
-            _mm512_storeu_si512(out + 64, second);
-            _mm512_storeu_si512(out + 128, last);
-            continue;
-        }
-        _mm512_mask_storeu_epi8(out, first_bytes(left), first);
-        _mm512_mask_storeu_epi8(out + 64, left > 64 ? first_bytes(left - 64) : 0, second);
-        _mm512_mask_storeu_epi8(out + 128, left > 128 ? first_bytes(left - 128) : 0, last);
-    }
-}
-
-static inline __m512 affine(__m128i bytes, const float *scale, const float *bias)
-{
-    const __m512 value = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-    return _mm512_add_ps(_mm512_mul_ps(value, _mm512_loadu_ps(scale)), _mm512_loadu_ps(bias));
-}
-
-static inline __mmask16 first_16(size_t count)
-{
-    return count >= 16 ? 0xffff : (__mmask16)((1u << count) - 1);
-}
-
-static void floats_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                          float *out)
-{
-    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
-        const __mmask16 there = first_16(count - i);
-        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
-        _mm512_mask_storeu_ps(out + i, there, affine(bytes, scale + phase, bias + phase));
-    }
-}
-
-static void bfloats_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                           uint16_t *out)
-{
-    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
-        const __mmask16 there = first_16(count - i);
-        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
-        const __m512i bits = _mm512_castps_si512(affine(bytes, scale + phase, bias + phase));
-        _mm256_mask_storeu_epi16(out + i, there, _mm512_cvtepi32_epi16(bfloat_bits(bits)));
-    }
-}
-
-static void halves_avx512(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                          uint16_t *out)
-{
-    for (size_t i = 0, phase = 0; i < count; i += 16, phase = phase < 32 ? phase + 16 : 0) {
-        const __mmask16 there = first_16(count - i);
-        const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
-        _mm256_mask_storeu_epi16(
-            out + i, there,
-            _mm512_cvtps_ph(affine(bytes, scale + phase, bias + phase), _MM_FROUND_TO_NEAREST_INT));
-    }
-}
-
 /* 16 columns, or three times as many at once: sixteen rows of RGB. */
 static inline __attribute__((always_inline)) void weigh_some(const uint8_t *in, size_t stride,
                                                              const int32_t *weights, uint32_t taps,
@@ -250,9 +149,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .split = split_avx512,
     .across = across_avx512,
     .color = color_simd,
-    .pack = pack_avx512,
-    .interleave = interleave_avx512,
-    .floats = floats_avx512,
-    .bfloats = bfloats_avx512,
-    .halves = halves_avx512,
+    .pack = pack_simd,
+    .interleave = interleave_simd,
+    .affine = affine_simd,
 };

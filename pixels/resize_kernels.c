@@ -130,30 +130,16 @@ static void interleave_c(int16_t *const in[3], size_t count, uint8_t *out)
             out[3 * i + c] = byte_of(in[c][i]);
 }
 
-static void floats_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                     float *out)
+static void affine_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                     enum dl2_dtype type, void *out)
 {
-    for (size_t i = 0, phase = 0; i < count; i++) {
-        out[i] = in[i] * scale[phase] + bias[phase];
-        phase = phase + 1 < DL2_RESIZE_PHASES ? phase + 1 : 0;
-    }
-}
-
-static void bfloats_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                      uint16_t *out)
-{
-    for (size_t i = 0, phase = 0; i < count; i++) {
-        out[i] = dl2_float_to_bfloat(in[i] * scale[phase] + bias[phase]);
-        phase = phase + 1 < DL2_RESIZE_PHASES ? phase + 1 : 0;
-    }
-}
-
-static void halves_c(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                     uint16_t *out)
-{
-    for (size_t i = 0, phase = 0; i < count; i++) {
-        out[i] = dl2_float_to_half(in[i] * scale[phase] + bias[phase]);
-        phase = phase + 1 < DL2_RESIZE_PHASES ? phase + 1 : 0;
+    for (size_t i = 0; i < count; i++) {
+        const float value = in[i] * scale[i % 3] + bias[i % 3];
+        if (type == DL2_FLOAT32)
+            ((float *)out)[i] = value;
+        else
+            ((uint16_t *)out)[i] =
+                type == DL2_BFLOAT16 ? dl2_float_to_bfloat(value) : dl2_float_to_half(value);
     }
 }
 
@@ -167,9 +153,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_c = {
     .color = color_c,
     .pack = pack_c,
     .interleave = interleave_c,
-    .floats = floats_c,
-    .bfloats = bfloats_c,
-    .halves = halves_c,
+    .affine = affine_c,
 };
 
 const struct dl2_resize_kernels *dl2_resize_kernels_for(unsigned simd_flags)

@@ -12,6 +12,8 @@
 #ifndef DL2_PIXELS_RESIZE_KERNELS_H
 #define DL2_PIXELS_RESIZE_KERNELS_H
 
+#include "pixels/pixel_format.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +26,7 @@ enum {
     DL2_RESIZE_GROUP = 16,      /* outputs of a row that are made together */
     /* Kernels may read and write this many 16-bit words behind a row; rows are padded by it. */
     DL2_RESIZE_PADDING = 96,
-    DL2_RESIZE_PHASES = 48, /* values until the channels of interleaved floats come round again */
+    DL2_RESIZE_PHASES = 48, /* of a row's scales and biases */
 };
 
 /*
@@ -78,14 +80,10 @@ struct dl2_resize_kernels {
     void (*pack)(const int16_t *in, size_t count, uint8_t *out);
     /* The same of three rows, interleaved; they may be one. 3 * count bytes. */
     void (*interleave)(int16_t *const in[3], size_t count, uint8_t *out);
-    /* byte * scale + bias, each of DL2_RESIZE_PHASES, by turns; and rounded to bfloat16, and to
-     * half precision. */
-    void (*floats)(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                   float *out);
-    void (*bfloats)(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                    uint16_t *out);
-    void (*halves)(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                   uint16_t *out);
+    /* byte * scale + bias, as a float type. Value i has scale[i % 3] and bias[i % 3]: each has
+     * DL2_RESIZE_PHASES values, which come round every three. */
+    void (*affine)(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                   enum dl2_dtype type, void *out);
 };
 
 /* The table for a set of enum dl2_simd flags: the best that was built and is allowed. */

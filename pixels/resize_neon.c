@@ -157,24 +157,10 @@ static void interleave_neon(int16_t *const in[3], size_t count, uint8_t *out)
 }
 
 /* Four of 16 bytes, as words, to floats. No operation contracts the two (see Makefile.am). */
-static inline float32x4_t affine(uint16x4_t words, const float *scale, const float *bias)
+static inline float32x4_t affine_4(uint16x4_t words, const float *scale, const float *bias)
 {
     const float32x4_t value = vcvtq_f32_u32(vmovl_u16(words));
     return vaddq_f32(vmulq_f32(value, vld1q_f32(scale)), vld1q_f32(bias));
-}
-
-/* Every 48 values the channels come round, so the rest begins anew. */
-static void floats_neon(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                        float *out)
-{
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8) {
-            const uint16x8_t words = vmovl_u8(vld1_u8(in + i + k));
-            vst1q_f32(out + i + k, affine(vget_low_u16(words), scale + k, bias + k));
-            vst1q_f32(out + i + k + 4, affine(vget_high_u16(words), scale + k + 4, bias + k + 4));
-        }
-    dl2_resize_kernels_c.floats(in + i, count - i, scale, bias, out + i);
 }
 
 static inline uint16x4_t bfloat_bits(float32x4_t value)
@@ -184,37 +170,36 @@ static inline uint16x4_t bfloat_bits(float32x4_t value)
     return vshrn_n_u32(vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd), 16);
 }
 
-static void bfloats_neon(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                         uint16_t *out)
-{
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8) {
-            const uint16x8_t words = vmovl_u8(vld1_u8(in + i + k));
-            const float32x4_t low = affine(vget_low_u16(words), scale + k, bias + k);
-            const float32x4_t high = affine(vget_high_u16(words), scale + k + 4, bias + k + 4);
-            vst1q_u16(out + i + k, vcombine_u16(bfloat_bits(low), bfloat_bits(high)));
-        }
-    dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
-}
-
 static inline uint16x4_t half_bits(float32x4_t value)
 {
     return vreinterpret_u16_f16(vcvt_f16_f32(value));
 }
 
-static void halves_neon(const uint8_t *in, size_t count, const float *scale, const float *bias,
-                        uint16_t *out)
+static void affine_neon(const uint8_t *in, size_t count, const float *scale, const float *bias,
+                        enum dl2_dtype type, void *out)
 {
-    size_t i = 0;
-    for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
-        for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 8) {
-            const uint16x8_t words = vmovl_u8(vld1_u8(in + i + k));
-            const float32x4_t low = affine(vget_low_u16(words), scale + k, bias + k);
-            const float32x4_t high = affine(vget_high_u16(words), scale + k + 4, bias + k + 4);
-            vst1q_u16(out + i + k, vcombine_u16(half_bits(low), half_bits(high)));
+    float *const floats = out;
+    uint16_t *const shorts = out;
+    if (count < 8) {
+        dl2_resize_kernels_c.affine(in, count, scale, bias, type, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i += 8) {
+        i = i + 8 <= count ? i : count - 8; /* some of the last ones twice */
+        const size_t phase = i % 3;
+        const uint16x8_t words = vmovl_u8(vld1_u8(in + i));
+        const float32x4_t low = affine_4(vget_low_u16(words), scale + phase, bias + phase);
+        const float32x4_t high =
+            affine_4(vget_high_u16(words), scale + phase + 4, bias + phase + 4);
+        if (type == DL2_FLOAT32) {
+            vst1q_f32(floats + i, low);
+            vst1q_f32(floats + i + 4, high);
+        } else if (type == DL2_BFLOAT16) {
+            vst1q_u16(shorts + i, vcombine_u16(bfloat_bits(low), bfloat_bits(high)));
+        } else {
+            vst1q_u16(shorts + i, vcombine_u16(half_bits(low), half_bits(high)));
         }
-    dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
+    }
 }
 
 /* Sixteen columns at a time, which is what compilers make of plain C here. */
@@ -236,7 +221,5 @@ const struct dl2_resize_kernels dl2_resize_kernels_neon = {
     .color = color_neon,
     .pack = pack_neon,
     .interleave = interleave_neon,
-    .floats = floats_neon,
-    .bfloats = bfloats_neon,
-    .halves = halves_neon,
+    .affine = affine_neon,
 };

@@ -605,16 +605,18 @@ static void test_halves(void **state)
             /* Few bits in half of the rounds, so that many lie half way. */
             const double size =
                 round / 50 % 2 ? uniform(&random, -1, 1) : dl2_random_below(&random, 9);
-            scale[i] = (float)ldexp(size, exponent);
-            bias[i] = i % 4 ? (float)ldexp(dl2_random_below(&random, 99), exponent - 1) : -0.0f;
+            scale[i] = i < 3 ? (float)ldexp(size, exponent) : scale[i - 3];
+            bias[i] = i >= 3      ? bias[i - 3]
+                      : round % 4 ? (float)ldexp(dl2_random_below(&random, 99), exponent - 1)
+                                  : -0.0f;
         }
         for (size_t i = 0; i < COUNT; i++)
             in[i] = (uint8_t)dl2_random_below(&random, 256);
-        dl2_resize_kernels_c.floats(in, COUNT, scale, bias, values);
+        dl2_resize_kernels_c.affine(in, COUNT, scale, bias, DL2_FLOAT32, values);
         for (size_t f = 0; f < 3; f++) {
             const struct dl2_resize_kernels *kernels =
                 dl2_resize_kernels_for(flags[f] & dl2_simd_flags());
-            kernels->halves(in, COUNT, scale, bias, halves);
+            kernels->affine(in, COUNT, scale, bias, DL2_FLOAT16, halves);
             for (size_t i = 0; i < COUNT; i++)
                 if (halves[i] != nearest_half((double)values[i]))
                     fail_msg("%s: %a is %04x", kernels->name, (double)values[i], halves[i]);
