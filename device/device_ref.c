@@ -150,6 +150,8 @@ struct ref_place {
     unsigned d, h, w;
 };
 
+static const struct dl2_sides ref_one = {1, 1, 1};
+
 /* The i-th place of these sides, row by row. */
 static struct ref_place ref_place_of(size_t i, const struct dl2_sides *sides)
 {
@@ -292,70 +294,39 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
     }
 }
 
-/* -- linear -- */
-
-struct dl2_linear {
-    struct dl2_device_plan plan;
-    enum dl2_element element;
-    struct dl2_linear_shape s;
-};
+/* -- linear: a convolution of images of one pixel -- */
 
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_linear *linear = ref_plan(sizeof *linear, 0, "a linear layer", error);
-    if (!linear)
-        return DL2_ERR_MEMORY;
-    linear->element = device->element;
-    linear->s = *shape;
-    *out = linear;
-    return DL2_OK;
+    const struct dl2_conv_shape pixels = {.batch = shape->batch,
+                                          .in = ref_one,
+                                          .in_channels = shape->in,
+                                          .out_channels = shape->out,
+                                          .kernel = ref_one,
+                                          .stride = ref_one,
+                                          .groups = 1,
+                                          .bias = shape->bias,
+                                          .activation = shape->activation};
+    return ref_conv_create(device, &pixels, (struct dl2_conv **)out, error);
 }
 
 static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
                                const float *bias, void *y)
 {
-    enum dl2_element e = linear->element;
-    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
-    for (size_t n = 0; n < batch; n++)
-        for (size_t o = 0; o < out; o++) {
-            const double sum = ref_dot(e, bias ? bias[o] : 0, x, n * in, weights, o * in, in);
-            ref_set(e, y, n * out + o, ref_activated(linear->s.activation, sum));
-        }
+    ref_conv_forward((struct dl2_conv *)linear, x, weights, bias, y);
 }
 
 static void ref_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
                                      void *dx)
 {
-    enum dl2_element e = linear->element;
-    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
-    for (size_t n = 0; n < batch; n++)
-        for (size_t i = 0; i < in; i++) {
-            double sum = 0;
-            for (size_t o = 0; o < out; o++)
-                sum += ref_get(e, dy, n * out + o) * ref_get(e, weights, o * in + i);
-            ref_set(e, dx, n * in + i, sum);
-        }
+    ref_conv_backward_data((struct dl2_conv *)linear, dy, weights, dx);
 }
 
 static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x, const void *dy,
                                         float *dweights, float *dbias, bool accumulate)
 {
-    enum dl2_element e = linear->element;
-    size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
-    for (size_t o = 0; o < out; o++) {
-        for (size_t i = 0; i < in; i++) {
-            double sum = 0;
-            for (size_t n = 0; n < batch; n++)
-                sum += ref_get(e, dy, n * out + o) * ref_get(e, x, n * in + i);
-            ref_put(dweights + o * in + i, sum, accumulate);
-        }
-        double sum = 0;
-        for (size_t n = 0; n < batch; n++)
-            sum += ref_get(e, dy, n * out + o);
-        if (dbias)
-            ref_put(dbias + o, sum, accumulate);
-    }
+    ref_conv_backward_weights((struct dl2_conv *)linear, x, dy, dweights, dbias, accumulate);
 }
 
 /* -- pooling -- */
