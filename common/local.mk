@@ -8,6 +8,7 @@ libcommon_la_SOURCES = \
 	common/file.c common/file.h \
 	common/half.h \
 	common/json.c common/json.h \
+	common/keep.c common/keep.h \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \
 	common/monitor.c common/monitor.h \

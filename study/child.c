@@ -15,9 +15,7 @@
 
 static int run(struct dl2_words command, int in, int out, int err)
 {
-    char **words = calloc(command.count + 1, sizeof *words);
-    if (!words)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    char **words = dl2_room(command.count + 1, sizeof *words, "a command");
     for (size_t i = 0; i < command.count; i++)
         words[i] = (char *)command.at[i];
     fflush(NULL);
@@ -61,13 +59,11 @@ int dl2_child_run_here(struct dl2_words command)
 static const char *text_of(int fd)
 {
     const off_t size = lseek(fd, 0, SEEK_END);
-    char *text = size < 0 ? NULL : calloc((size_t)size + 1, 1);
-    if (!text || pread(fd, text, (size_t)size, 0) < 0)
+    char *text = dl2_keep(size < 0 ? 1 : (size_t)size + 1, 1, "a program's output");
+    if (size < 0 || pread(fd, text, (size_t)size, 0) < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "a program's output can't be read");
-    const char *kept = dl2_text("%s", text);
-    free(text);
     close(fd);
-    return kept;
+    return text;
 }
 
 int dl2_child_ask(struct dl2_words command, const char **output, const char **messages)

@@ -58,9 +58,7 @@ void dl2_rules_save(const struct dl2_study_plan *plan, const char *path, const c
 {
     char *text = NULL;
     size_t size, i;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    FILE *out = dl2_need(open_memstream(&text, &size));
     fprintf(
         out,
         "# The rules of a study, as dl2-study planned it; it writes them anew before each run.\n"
@@ -84,8 +82,7 @@ void dl2_rules_save(const struct dl2_study_plan *plan, const char *path, const c
     }
     /* What is interrupted is gone on with; a result that is not whole says so. */
     fputs("\n.PRECIOUS: %\n", out);
-    if (fclose(out) != 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    dl2_need(fclose(out) == 0 ? text : NULL);
     dl2_text_save(path, text);
     free(text);
 }

@@ -10,16 +10,9 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-static void *need(void *json)
-{
-    if (!json)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
-    return json;
-}
-
 static void put(json_t *object, const char *key, json_t *value)
 {
-    if (json_object_set_new(object, key, need(value)) < 0)
+    if (json_object_set_new(object, key, dl2_need(value)) < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
 }
 
@@ -36,10 +29,10 @@ void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings
 {
     *plan = (struct dl2_study_plan){.study = study,
                                     .goals = goals,
-                                    .steps = need(json_array()),
-                                    .stages = need(json_object()),
-                                    .changed = need(json_object()),
-                                    .coming = need(json_object())};
+                                    .steps = dl2_need(json_array()),
+                                    .stages = dl2_need(json_object()),
+                                    .changed = dl2_need(json_object()),
+                                    .coming = dl2_need(json_object())};
     for (size_t n = 0; n < study->train_on.count + 1; n++)
         for (size_t a = 0; a < study->archs.count; a++)
             for (size_t s = 0; s < study->seeds.count; s++)
@@ -69,7 +62,7 @@ json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char 
         if (strcmp(dl2_json_get_text(step, "name", ""), name) == 0)
             return NULL;
     }
-    step = need(json_object());
+    step = dl2_need(json_object());
     put(step, "name", text_json(name));
     put(step, "work", text_json(work));
     put(step, "needed", json_false());
@@ -80,7 +73,7 @@ json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char 
     if (output)
         dl2_step_add(step, "outputs", output);
     if (json_array_append_new(plan->steps, step) < 0)
-        need(NULL);
+        dl2_need(NULL);
     return step;
 }
 
@@ -94,7 +87,7 @@ void dl2_step_add(json_t *step, const char *list, const char *path)
             return;
     }
     if (json_array_append_new(array, text_json(path)) < 0)
-        need(NULL);
+        dl2_need(NULL);
 }
 
 void dl2_step_add_all(json_t *step, const char *list, struct dl2_words paths)
@@ -111,7 +104,7 @@ void dl2_step_set(json_t *step, const char *key, const char *text)
 void dl2_step_command(json_t *step, struct dl2_words command)
 {
     if (json_array_append_new(json_object_get(step, "commands"), dl2_words_json(command)) < 0)
-        need(NULL);
+        dl2_need(NULL);
 }
 
 const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage)
@@ -202,7 +195,7 @@ static void want_all(json_t *files, const json_t *paths)
 
 void dl2_plan_end(struct dl2_study_plan *plan)
 {
-    json_auto_t *files = need(json_object());
+    json_auto_t *files = dl2_need(json_object());
     json_t *settings;
     const char *stage;
     void *next;
@@ -260,7 +253,7 @@ const char *dl2_plan_summary(const struct dl2_study_plan *plan)
 void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
 {
     const struct dl2_study_settings *study = plan->study;
-    json_t *json = need(json_object());
+    json_t *json = dl2_need(json_object());
     put(json, "schema", text_json("dl2-study-plan/1"));
     put(json, "goals", dl2_words_json(plan->goals));
     put(json, "folder", text_json(dl2_path_absolute(".")));

@@ -49,10 +49,9 @@ static struct done read_done(const char *out)
     struct done done = {.names = {0}};
     for (; text && *text; text = dl2_next_line(text)) {
         const size_t name = strcspn(text, "\t\n");
-        double *grown = realloc(done.seconds, (done.names.count + 1) * sizeof *grown);
-        if (!grown || text[name] != '\t')
+        if (text[name] != '\t')
             break;
-        done.seconds = grown;
+        done.seconds = dl2_keep_more(done.seconds, done.names.count, sizeof *done.seconds);
         done.seconds[done.names.count] = strtod(text + name + 1, NULL);
         dl2_words_add(&done.names, dl2_text("%.*s", (int)name, text));
     }
@@ -102,7 +101,6 @@ const char *dl2_progress_text(const char *out, const json_t *plan)
         else
             left += json_is_true(json_object_get(step, "alone")) ? seconds : seconds / trainers;
     }
-    free(done.seconds);
     if (!total)
         return "nothing is to be done";
     const char *text = dl2_text("%zu of %zu step%s done", count, total, total == 1 ? "" : "s");

@@ -88,13 +88,11 @@ static void save_steps(const struct dl2_study_plan *plan, const char *array, con
 
 void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
 {
-    json_auto_t *arrays = json_object(), *array_by_output = json_object();
+    json_t *arrays = dl2_keep_json(json_object()), *by_output = dl2_keep_json(json_object());
     json_t *step, *steps;
     char *text = NULL;
     size_t size, i, k;
-    FILE *out = open_memstream(&text, &size);
-    if (!arrays || !array_by_output || !out)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    FILE *out = dl2_need(open_memstream(&text, &size));
     fprintf(
         out,
         "#!/bin/sh\n"
@@ -124,7 +122,7 @@ void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
         json_t *path;
         json_array_foreach(json_object_get(step, "outputs"), k, path)
         {
-            json_object_set_new(array_by_output, json_string_value(path), json_string(array));
+            json_object_set_new(by_output, json_string_value(path), json_string(array));
         }
     }
     const char *array;
@@ -133,15 +131,14 @@ void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
         json_auto_t *on = json_object();
         json_array_foreach(steps, i, step)
         {
-            depend_on(on, json_object_get(step, "inputs"), array_by_output, array);
-            depend_on(on, json_object_get(step, "after"), array_by_output, array);
+            depend_on(on, json_object_get(step, "inputs"), by_output, array);
+            depend_on(on, json_object_get(step, "after"), by_output, array);
         }
         save_steps(plan, array, steps);
         write_array(out, plan, program, array, steps, on);
     }
     const char *path = dl2_text("%s/jobs.sh", plan->study->out);
-    if (fclose(out) != 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    dl2_need(fclose(out) == 0 ? text : NULL);
     dl2_text_save(path, text);
     chmod(path, 0777);
     free(text);
@@ -240,10 +237,8 @@ static int judge(const struct dl2_study_plan *plan)
 int dl2_slurm_run(const struct dl2_study_plan *plan, const char *program)
 {
     const char *out = plan->study->out, *shown = "", *jobs = "";
-    json_t *saved =
-        json_pack("{sOsI}", "steps", plan->steps, "trainers", (json_int_t)plan->study->trainers);
-    if (!saved)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    json_t *saved = dl2_need(
+        json_pack("{sOsI}", "steps", plan->steps, "trainers", (json_int_t)plan->study->trainers));
     cancel(plan, submitted(plan)); /* those of a run that was killed */
     dl2_remove_tree(dl2_text("%s/jobs", out));
     save_settings(plan);

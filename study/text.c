@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All texts and lists, so that tools which look for lost memory find them. */
-static struct {
-    void **at;
-    size_t count;
-} kept;
-
 void dl2_study_fail(int status, const char *format, ...)
 {
     char text[4096];
@@ -28,40 +22,9 @@ void dl2_study_fail(int status, const char *format, ...)
     exit(status);
 }
 
-static void *keep(void *block)
-{
-    void **grown = block ? dl2_realloc(kept.at, kept.count + 1, sizeof *grown) : NULL;
-    if (!grown)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
-    kept.at = grown;
-    return kept.at[kept.count++] = block;
-}
-
-const char *dl2_text(const char *format, ...)
-{
-    char *text;
-    va_list args;
-    va_start(args, format);
-    const int length = vasprintf(&text, format, args);
-    va_end(args);
-    return keep(length < 0 ? NULL : text);
-}
-
 const char *dl2_first_line(const char *text)
 {
     return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
-}
-
-void dl2_words_add(struct dl2_words *words, const char *word)
-{
-    /* Lists are copied as structs, so an old block stays; its size doubles, so few do. */
-    if ((words->count & (words->count - 1)) == 0) {
-        const char **grown = keep(dl2_calloc(words->count ? 2 * words->count : 1, sizeof *grown));
-        if (words->count)
-            memcpy(grown, words->at, words->count * sizeof *grown);
-        words->at = grown;
-    }
-    words->at[words->count++] = word;
 }
 
 void dl2_words_add_all(struct dl2_words *words, struct dl2_words more)
@@ -100,7 +63,7 @@ struct dl2_words dl2_words_of_command(const char *text)
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_command_words(text, &list, &error) < 0)
         dl2_study_fail(DL2_EXIT_USAGE, "%s: %s", text, error.message);
-    keep(list);
+    dl2_keep_block(list);
     for (; *list; list++)
         dl2_words_add(&words, *list);
     return words;
@@ -137,7 +100,7 @@ const char *dl2_words_join(struct dl2_words words, const char *separator)
     size_t size = 1;
     for (size_t i = 0; i < words.count; i++)
         size += strlen(words.at[i]) + strlen(separator);
-    char *text = keep(calloc(size, 1)), *end = text;
+    char *text = dl2_keep(size, 1, "a text"), *end = text;
     for (size_t i = 0; i < words.count; i++)
         end = stpcpy(stpcpy(end, i ? separator : ""), words.at[i]);
     return text;
@@ -173,7 +136,7 @@ const char *dl2_shell_quote(const char *text)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
     if (*text && strspn(text, plain) == strlen(text))
         return text;
-    char *quoted = keep(calloc(4 * strlen(text) + 3, 1)), *end = quoted;
+    char *quoted = dl2_keep(4 * strlen(text) + 3, 1, "a text"), *end = quoted;
     *end++ = '\'';
     for (; *text; text++)
         if (*text == '\'')

@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Texts and lists of texts that live as long as the program. Without memory for one, and with one
- * that JSON cannot hold, dl2-study ends with a message; what it had begun is gone on with by the
- * next run.
+ * Texts and lists of texts, which common/keep.h keeps. With one that JSON cannot hold, too,
+ * dl2-study ends with a message; what it had begun is gone on with by the next run.
  *
  * Threads: main's.
  */
 #ifndef DL2_STUDY_TEXT_H
 #define DL2_STUDY_TEXT_H
 
-#include <jansson.h>
+#include "common/keep.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Prints "dl2-study: MESSAGE" on stderr and ends the program. */
 _Noreturn void dl2_study_fail(int status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* printf() into a new text. */
-const char *dl2_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* The text up to the end of its first line. */
 const char *dl2_first_line(const char *text);
 
-/* A list of texts. */
-struct dl2_words {
-    const char **at;
-    size_t count;
-};
-
-void dl2_words_add(struct dl2_words *words, const char *word);
+/* More for lists. */
 void dl2_words_add_all(struct dl2_words *words, struct dl2_words more);
 /* Adds words up to NULL. */
 void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));

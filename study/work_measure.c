@@ -29,15 +29,13 @@ struct rounds {
     size_t count;
 };
 
-/* The cells of a round, from 1, in its order. *out is a block to free. */
+/* The cells of a round, from 1, in its order. */
 static size_t order_of(const struct rounds *rounds, size_t round, const json_t ***out)
 {
     json_t *cells = json_object_get(rounds->work->step, "cells"), *cell;
-    const json_t **all = calloc(json_array_size(cells) + 1, sizeof *all);
-    const json_t **ordered = calloc(json_array_size(cells) + 1, sizeof *ordered);
+    const json_t **all = dl2_keep(json_array_size(cells), sizeof *all, "the cells");
+    const json_t **ordered = dl2_keep(json_array_size(cells), sizeof *ordered, "the cells");
     size_t count = 0, i;
-    if (!all || !ordered)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
     json_array_foreach(cells, i, cell)
     {
         if (round == 1 || !json_is_true(json_object_get(cell, "once")))
@@ -47,7 +45,6 @@ static size_t order_of(const struct rounds *rounds, size_t round, const json_t *
     const size_t start = pairs > 1 ? count * pair / (2 * (pairs - 1)) : 0;
     for (i = 0; i < count; i++)
         ordered[i] = all[(start + (round % 2 ? i : count - 1 - i)) % count];
-    free(all);
     *out = ordered;
     return count;
 }
@@ -120,7 +117,6 @@ static int measure_round(const struct rounds *rounds, size_t round)
         said = true;
         status = measure(rounds, round, cells[i], file);
     }
-    free(cells);
     return status;
 }
 
