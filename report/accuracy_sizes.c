@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/accuracy_sizes.h"
 
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/scope.h"
 #include "common/stats.h"
 
@@ -150,55 +150,46 @@ static void compare(const struct comparison *comparison, const double *accuracy,
     }
 }
 
-/* Room for the accuracies and all costs of the variants, and what they are. */
-static double *make_figures(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            const struct dl2_speeds *speeds, struct comparison *comparison)
+static void compare_network(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            const struct dl2_speeds *speeds, size_t arch, size_t anchor,
+                            struct dl2_accuracy_size *sizes)
 {
     const size_t count = study->variant_count;
-    double *figures = dl2_calloc(count + 1, (DL2_COSTS + 1) * sizeof *figures);
-    for (size_t v = 0; figures && v < count; v++) {
-        figures[v] = analysis->comparisons[v].accuracy.mean;
-        for (int cost = 0; cost < DL2_COSTS; cost++)
-            figures[(size_t)(cost + 1) * count + v] =
-                dl2_variant_cost(&study->variants[v], (enum dl2_cost)cost);
-        if (speeds->variants[v].load_rate.count)
-            figures[(DL2_COST_LOADING + 1) * count + v] = 1 / speeds->variants[v].load_rate.mean;
-    }
-    for (int cost = 0; figures && cost < DL2_COSTS; cost++)
-        comparison->costs[cost] = figures + (size_t)(cost + 1) * count;
-    return figures;
-}
-
-static int compare_network(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                           const struct dl2_speeds *speeds, size_t arch, size_t anchor,
-                           struct dl2_accuracy_size *sizes, struct dl2_error *error)
-{
     struct comparison comparison = {.study = study, .anchor = anchor};
-    DL2_AUTO_FREE double *figures = make_figures(study, analysis, speeds, &comparison);
-    DL2_AUTO_FREE double *draws = dl2_calloc(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws);
-    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.accuracy = NULL};
-    if (!figures || !draws)
-        return dl2_error_memory(error, "codecs at equal accuracy");
-    DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
-    for (size_t v = 0; v < study->variant_count; v++) {
+    DL2_AUTO_FREE double *accuracy = /* of each variant, and behind it all costs */
+        dl2_room(count, (DL2_COSTS + 1) * sizeof *accuracy, "codecs at equal accuracy");
+    DL2_AUTO_FREE double *draws =
+        dl2_room(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws, "codecs at equal accuracy");
+    for (size_t v = 0; v < count; v++)
+        accuracy[v] = analysis->comparisons[v].accuracy.mean;
+    for (size_t cost = 0; cost < DL2_COSTS; cost++) {
+        double *costs = accuracy + (cost + 1) * count;
+        comparison.costs[cost] = costs;
+        for (size_t v = 0; v < count; v++)
+            costs[v] = cost == DL2_COST_LOADING && speeds->variants[v].load_rate.count
+                           ? 1 / speeds->variants[v].load_rate.mean
+                           : dl2_variant_cost(&study->variants[v], (enum dl2_cost)cost);
+    }
+    const struct dl2_repetitions repetitions = dl2_repetitions_draw(study, analysis, arch);
+    for (size_t v = 0; v < count; v++) {
         if (!dl2_study_starts_codec(study, v))
             continue;
         comparison.own = v;
-        compare(&comparison, figures, &sizes[v]);
+        compare(&comparison, accuracy, &sizes[v]);
         if (repetitions.accuracy && v != anchor)
             find_intervals(&comparison, &repetitions, draws, &sizes[v]);
     }
-    return DL2_OK;
+    free(repetitions.accuracy);
 }
 
-int dl2_accuracy_sizes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                            const struct dl2_speeds *speeds, size_t anchor,
-                            struct dl2_accuracy_size **sizes, struct dl2_error *error)
+struct dl2_accuracy_size *dl2_accuracy_sizes_find(const struct dl2_study *study,
+                                                  const struct dl2_analysis *analyses,
+                                                  const struct dl2_speeds *speeds, size_t anchor)
 {
-    DL2_TRY(DL2_NEW(sizes, study->arch_count * study->variant_count + 1, "codecs at equal accuracy",
-                    error));
+    struct dl2_accuracy_size *sizes = dl2_keep(study->arch_count * study->variant_count + 1,
+                                               sizeof *sizes, "codecs at equal accuracy");
     for (size_t a = 0; a < study->arch_count && anchor < study->variant_count; a++)
-        DL2_TRY(compare_network(study, &analyses[a], &speeds[a], a, anchor,
-                                *sizes + a * study->variant_count, error));
-    return DL2_OK;
+        compare_network(study, &analyses[a], &speeds[a], a, anchor,
+                        sizes + a * study->variant_count);
+    return sizes;
 }

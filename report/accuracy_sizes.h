@@ -29,11 +29,11 @@ struct dl2_accuracy_size {
     size_t falls;    /* variants that are less accurate than a smaller one of the codec */
 };
 
-/* sizes[arch * variant_count + v], to free, on failure too, of each codec's first variant v; of the
- * anchor's only `falls` and `variants` are set. `analyses` and `speeds` are [arch_count]; `anchor`
- * is as dl2_codec_anchor() has it. */
-int dl2_accuracy_sizes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                            const struct dl2_speeds *speeds, size_t anchor,
-                            struct dl2_accuracy_size **sizes, struct dl2_error *error);
+/* [arch * variant_count + v] of each codec's first variant v, kept; of the anchor's only `falls`
+ * and `variants` are set. `analyses` and `speeds` are [arch_count]; `anchor` is as
+ * dl2_codec_anchor() has it. */
+struct dl2_accuracy_size *dl2_accuracy_sizes_find(const struct dl2_study *study,
+                                                  const struct dl2_analysis *analyses,
+                                                  const struct dl2_speeds *speeds, size_t anchor);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/analysis.h"
 
-#include "common/memory.h"
 #include "common/scope.h"
 #include "common/stats.h"
 #include "report/differences.h"
@@ -9,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study)
@@ -34,42 +32,13 @@ double dl2_comparison_single(const struct dl2_comparison *comparison)
     return dl2_spread_half(&comparison->training, 0.025) * sqrt(1 + (double)comparison->pairs);
 }
 
-/* The runs of one variant with one network: a stretch of the sorted runs. */
-struct stretch {
-    const struct dl2_study_run *runs;
-    size_t count;
-};
-
-static struct stretch find_runs(const struct dl2_study *study, const char *arch, size_t variant)
-{
-    struct stretch found = {NULL, 0};
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != variant || strcmp(run->arch, arch) != 0)
-            continue;
-        if (!found.count)
-            found.runs = run;
-        found.count++;
-    }
-    return found;
-}
-
-/* The run from `seed`, NULL if there is none with an accuracy. */
-static const struct dl2_study_run *run_of(struct stretch stretch, uint64_t seed)
-{
-    for (size_t i = 0; i < stretch.count; i++)
-        if (stretch.runs[i].seed == seed && isfinite(stretch.runs[i].accuracy))
-            return &stretch.runs[i];
-    return NULL;
-}
-
-static struct dl2_estimate estimate(struct stretch stretch, size_t field, bool on_original,
+static struct dl2_estimate estimate(struct dl2_runs runs, size_t field, bool on_original,
                                     double *scratch)
 {
     size_t count = 0;
-    for (size_t i = 0; i < stretch.count; i++) {
-        const double value = *(const double *)((const char *)&stretch.runs[i] + field);
-        if (isfinite(value) && (stretch.runs[i].on_original || !on_original))
+    for (size_t i = 0; i < runs.count; i++) {
+        const double value = *(const double *)((const char *)&runs.at[i] + field);
+        if (isfinite(value) && (runs.at[i].on_original || !on_original))
             scratch[count++] = 100 * value;
     }
     return dl2_estimate_mean(scratch, count);
@@ -124,8 +93,7 @@ static bool is_repetition(const struct block *block, size_t variant, size_t seed
 }
 
 /* The noise of a training from the first `seeds` seeds. */
-static int estimate_noise(const struct block *block, size_t seeds, struct dl2_noise *noise,
-                          struct dl2_error *error)
+static struct dl2_noise estimate_noise(const struct block *block, size_t seeds)
 {
     size_t rows = 0;
     for (size_t v = 0; v < block->study->variant_count; v++) {
@@ -137,59 +105,49 @@ static int estimate_noise(const struct block *block, size_t seeds, struct dl2_no
         }
         rows++;
     }
-    return dl2_noise_estimate(block->accuracies, rows, seeds, noise, error);
+    return dl2_noise_estimate(block->accuracies, rows, seeds);
 }
 
 /* The bootstrap's interval of a table of differences. */
-static int draw_interval(const struct dl2_differences *table, size_t draws,
-                         struct dl2_comparison *comparison, struct dl2_error *error)
+static void draw_interval(const struct dl2_differences *table, size_t draws,
+                          struct dl2_comparison *comparison)
 {
     const struct dl2_groups groups = {table->of, table->of_count};
-    DL2_AUTO_FREE double *means = NULL;
-    DL2_TRY(DL2_NEW(&means, draws, "draws", error));
-    DL2_TRY(dl2_pigeonhole(table->cells, table->seeds, table->images, table->of ? &groups : NULL, 0,
-                           means, draws, error));
+    DL2_AUTO_FREE double *means = dl2_room(draws, sizeof *means, "draws");
+    dl2_pigeonhole(table->cells, table->seeds, table->images, table->of ? &groups : NULL, 0, means,
+                   draws);
     dl2_middle_95(means, draws, &comparison->low, &comparison->high);
     comparison->low *= 100;
     comparison->high *= 100;
-    return DL2_OK;
 }
 
-/* `table` has images. */
-static int judge_images(const struct dl2_differences *table, size_t draws,
-                        struct dl2_comparison *comparison, struct dl2_error *error)
+static void compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
+                           struct dl2_comparison *comparison)
 {
-    struct dl2_mean_squares squares;
-    DL2_TRY(dl2_differences_squares(table, &squares, error));
-    if (squares.units < 2)
-        return DL2_OK;
-    if (draws)
-        DL2_TRY(draw_interval(table, draws, comparison, error));
-    comparison->difference = 100 * squares.mean;
-    comparison->images = table->images;
-    comparison->units = squares.units;
-    const struct dl2_spread fractions = dl2_spread_scaled(&comparison->training, 0.01);
-    const struct dl2_spread both = dl2_spread_of_both(&squares, &fractions);
-    comparison->both = dl2_spread_scaled(&both, 100);
-    return DL2_OK;
-}
-
-static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
-                          struct dl2_comparison *comparison, struct dl2_error *error)
-{
-    DL2_AUTO_FREE struct dl2_run_pair *pairs = NULL;
-    DL2_TRY(DL2_NEW(&pairs, seeds, "trainings", error));
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_room(seeds, sizeof *pairs, "trainings");
     size_t count = 0;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_run_pair pair = {run_at(block, variant, s), run_at(block, block->raw, s)};
         if (pair.own && pair.original)
             pairs[count++] = pair;
     }
-    DL2_CLEANUP(dl2_differences_free) struct dl2_differences table = {0};
-    DL2_TRY(dl2_differences_make(pairs, count,
-                                 block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
-                                 block->images, &table, error));
-    return table.images ? judge_images(&table, draws, comparison, error) : DL2_OK;
+    DL2_CLEANUP(dl2_differences_free)
+    struct dl2_differences table = dl2_differences_make(
+        pairs, count, block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
+        block->images);
+    if (!table.images)
+        return;
+    const struct dl2_mean_squares squares = dl2_differences_squares(&table);
+    if (squares.units < 2)
+        return;
+    if (draws)
+        draw_interval(&table, draws, comparison);
+    comparison->difference = 100 * squares.mean;
+    comparison->images = table.images;
+    comparison->units = squares.units;
+    const struct dl2_spread fractions = dl2_spread_scaled(&comparison->training, 0.01);
+    const struct dl2_spread both = dl2_spread_of_both(&squares, &fractions);
+    comparison->both = dl2_spread_scaled(&both, 100);
 }
 
 /* Welch's t-test, of all seeds. */
@@ -216,9 +174,9 @@ double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs)
 }
 
 /* Compares a variant with the original after the first `seeds` seeds. */
-static int compare(const struct block *block, size_t variant, size_t seeds,
-                   const struct dl2_analysis *analysis, double *scratch,
-                   struct dl2_comparison *comparison, struct dl2_error *error)
+static void compare(const struct block *block, size_t variant, size_t seeds,
+                    const struct dl2_analysis *analysis, double *scratch,
+                    struct dl2_comparison *comparison)
 {
     const size_t none = block->study->variant_count;
     const struct dl2_estimate *original =
@@ -229,7 +187,7 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
     comparison->training = comparison->both = (struct dl2_spread){.variance = INFINITY};
     comparison->pairs = comparison->images = comparison->units = 0;
     if (!original || variant == block->raw || !original->count || !comparison->accuracy.count)
-        return DL2_OK;
+        return;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *raw = run_at(block, block->raw, s);
@@ -244,22 +202,20 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
         comparison->difference = summary.mean;
         comparison->training = dl2_spread_of_pairs(summary.stddev * summary.stddev,
                                                    comparison->pairs, &analysis->noise);
-        DL2_TRY(compare_images(block, variant, seeds, draws, comparison, error));
+        compare_images(block, variant, seeds, draws, comparison);
     }
     const double tail = dl2_interval_tail(&analysis->question.looks, comparison->pairs);
     comparison->half = dl2_spread_half(&comparison->training, tail);
     comparison->half_both = dl2_spread_half(&comparison->both, tail);
-    return DL2_OK;
 }
 
 /* Compares all variants after the first `seeds` seeds. */
-static int compare_all(const struct block *block, size_t seeds, struct dl2_analysis *analysis,
-                       double *scratch, struct dl2_error *error)
+static void compare_all(const struct block *block, size_t seeds, struct dl2_analysis *analysis,
+                        double *scratch)
 {
-    DL2_TRY(estimate_noise(block, seeds, &analysis->noise, error));
+    analysis->noise = estimate_noise(block, seeds);
     for (size_t v = 0; v < block->study->variant_count; v++)
-        DL2_TRY(compare(block, v, seeds, analysis, scratch, &analysis->comparisons[v], error));
-    return DL2_OK;
+        compare(block, v, seeds, analysis, scratch, &analysis->comparisons[v]);
 }
 
 /* ---- Claims */
@@ -315,22 +271,21 @@ static void judge(struct dl2_analysis *analysis, const struct dl2_study_claim *c
 }
 
 /* Makes the claims look by look, then shows what all trainings say. */
-static int claim_all(const struct block *block, const struct dl2_looks *looks,
-                     struct dl2_analysis *analysis, double *scratch, struct dl2_error *error)
+static void claim_all(const struct block *block, const struct dl2_looks *looks,
+                      struct dl2_analysis *analysis, double *scratch)
 {
     const size_t most = block->study->variant_count;
     const bool planned = looks->count > 1;
-    DL2_AUTO_FREE struct dl2_study_claim *claims = dl2_calloc(most + 1, sizeof *claims);
-    DL2_AUTO_FREE size_t *variants = dl2_calloc(most + 1, sizeof *variants);
-    if (!claims || !variants)
-        return dl2_error_memory(error, "%zu variants", most);
-    DL2_TRY(compare_all(block, block->seeds, analysis, scratch, error));
+    DL2_AUTO_FREE struct dl2_study_claim *claims =
+        dl2_room(most + 1, sizeof *claims, "%zu variants", most);
+    DL2_AUTO_FREE size_t *variants = dl2_room(most + 1, sizeof *variants, "%zu variants", most);
+    compare_all(block, block->seeds, analysis, scratch);
     const size_t count = gather_claims(block->study, analysis, claims, variants);
     for (size_t look = 0; look < looks->count; look++) {
         if (planned && looks->seeds[look] > block->seeds)
             break;
         if (planned)
-            DL2_TRY(compare_all(block, looks->seeds[look], analysis, scratch, error));
+            compare_all(block, looks->seeds[look], analysis, scratch);
         for (size_t i = 0; i < count; i++) {
             const struct dl2_comparison *comparison = &analysis->comparisons[variants[i]];
             claims[i].difference = comparison->difference;
@@ -339,29 +294,25 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
             if (planned && comparison->pairs < looks->seeds[look])
                 claims[i].spread = (struct dl2_spread){.variance = INFINITY};
         }
-        DL2_TRY(dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
-                                analysis->question.tolerance, looks, look, error));
+        dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
+                        analysis->question.tolerance, looks, look);
     }
     if (planned)
-        DL2_TRY(compare_all(block, block->seeds, analysis, scratch, error));
+        compare_all(block, block->seeds, analysis, scratch);
     judge(analysis, claims, count, variants, looks);
-    return DL2_OK;
 }
 
-static int compare_with_original(const struct dl2_study *study, struct stretch raw,
-                                 struct dl2_analysis *analysis, double *scratch,
-                                 struct dl2_error *error)
+static void compare_with_original(const struct dl2_study *study, struct dl2_runs raw,
+                                  struct dl2_analysis *analysis, double *scratch)
 {
     const size_t variants = study->variant_count;
     const size_t arch = dl2_study_find_arch(study, analysis->arch);
     const struct dl2_looks once = {1, {raw.count ? raw.count : 1}, {1}};
     const struct dl2_looks *looks = &analysis->question.looks;
     DL2_AUTO_FREE const struct dl2_study_run **runs =
-        dl2_calloc(variants + 1, (raw.count + 1) * sizeof *runs);
+        dl2_room(variants + 1, (raw.count + 1) * sizeof *runs, "%zu variants", variants);
     DL2_AUTO_FREE double *accuracies =
-        dl2_calloc(variants + 1, (raw.count + 1) * sizeof *accuracies);
-    if (!runs || !accuracies)
-        return dl2_error_memory(error, "%zu variants of %zu trainings", variants, raw.count);
+        dl2_room(variants + 1, (raw.count + 1) * sizeof *accuracies, "%zu variants", variants);
     const struct block block = {
         .study = study,
         .images = study->images && arch < study->arch_count ? &study->images[arch] : NULL,
@@ -370,14 +321,13 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
         .seeds = raw.count,
         .runs = runs,
         .accuracies = accuracies};
-    for (size_t v = 0; v < variants; v++) {
-        const struct stretch own = find_runs(study, analysis->arch, v);
+    for (size_t v = 0; v < variants; v++)
         for (size_t s = 0; s < raw.count; s++) {
-            const struct dl2_study_run *run = run_of(own, raw.runs[s].seed);
+            const struct dl2_study_run *run =
+                dl2_study_run_of(study, v, analysis->arch, raw.at[s].seed);
             runs[v * raw.count + s] = run && isfinite(accuracy_of(&block, run)) ? run : NULL;
         }
-    }
-    return claim_all(&block, looks->count ? looks : &once, analysis, scratch, error);
+    claim_all(&block, looks->count ? looks : &once, analysis, scratch);
 }
 
 /* ---- Sentences */
@@ -663,50 +613,56 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
 }
 
 /* Asks the second question, if any training was validated on the original's images, too. */
-static int analyse_on_original(const struct dl2_study *study, struct stretch raw,
-                               struct dl2_analysis *analysis, struct dl2_error *error)
+static void analyse_on_original(const struct dl2_study *study, struct dl2_runs raw,
+                                struct dl2_analysis *analysis)
 {
     bool any = false;
     for (size_t i = 0; i < study->run_count; i++)
         any |= study->runs[i].on_original && strcmp(study->runs[i].arch, analysis->arch) == 0;
     if (!any || !raw.count)
-        return DL2_OK;
+        return;
     struct dl2_question question = analysis->question;
     question.on_original = true;
     question.draws = 0;
     question.within = NULL; /* claims of the other question say nothing of this one */
-    struct dl2_analysis other;
-    const int status = dl2_analyse(study, analysis->arch, &question, &other, error);
-    analysis->on_original = other.comparisons;
-    return status;
+    analysis->on_original = dl2_analyse(study, analysis->arch, &question).comparisons;
 }
 
-int dl2_analyse(const struct dl2_study *study, const char *arch,
-                const struct dl2_question *question, struct dl2_analysis *analysis,
-                struct dl2_error *error)
+struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
+                                const struct dl2_question *question)
 {
-    *analysis = (struct dl2_analysis){.arch = arch, .question = *question};
-    DL2_TRY(DL2_NEW(&analysis->comparisons, study->variant_count + 1, "the analysis", error));
-    DL2_AUTO_FREE double *scratch = NULL;
-    DL2_TRY(DL2_NEW(&scratch, study->run_count + 1, "the analysis", error));
-    const struct stretch raw = find_runs(study, arch, dl2_study_find(study, "raw"));
-    analysis->seeds = raw.count;
+    struct dl2_analysis analysis = {.arch = arch, .question = *question};
+    analysis.comparisons =
+        dl2_keep(study->variant_count + 1, sizeof *analysis.comparisons, "the analysis");
+    DL2_AUTO_FREE double *scratch = dl2_room(study->run_count + 1, sizeof *scratch, "the analysis");
+    const struct dl2_runs raw = dl2_study_runs(study, dl2_study_find(study, "raw"), arch);
+    analysis.seeds = raw.count;
     for (size_t v = 0; v < study->variant_count; v++) {
-        struct dl2_comparison *comparison = &analysis->comparisons[v];
-        const struct stretch own = find_runs(study, arch, v);
+        struct dl2_comparison *comparison = &analysis.comparisons[v];
+        const struct dl2_runs own = dl2_study_runs(study, v, arch);
         comparison->blocker = v;
-        const bool other = question->on_original && own.runs != raw.runs;
+        const bool other = question->on_original && own.at != raw.at;
         comparison->accuracy = estimate(own,
                                         other ? offsetof(struct dl2_study_run, original_accuracy)
                                               : offsetof(struct dl2_study_run, accuracy),
                                         other, scratch);
         comparison->top5 = estimate(own, offsetof(struct dl2_study_run, top5), false, scratch);
     }
-    DL2_TRY(compare_with_original(study, raw, analysis, scratch, error));
+    compare_with_original(study, raw, &analysis, scratch);
     if (!question->on_original)
-        DL2_TRY(analyse_on_original(study, raw, analysis, error));
-    write_advice(study, analysis, &analysis->smallest);
-    return DL2_OK;
+        analyse_on_original(study, raw, &analysis);
+    write_advice(study, &analysis, &analysis.smallest);
+    return analysis;
+}
+
+struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
+                                     const struct dl2_question *question)
+{
+    struct dl2_analysis *analyses =
+        dl2_keep(study->arch_count, sizeof *analyses, "%zu networks", study->arch_count);
+    for (size_t a = 0; a < study->arch_count; a++)
+        analyses[a] = dl2_analyse(study, study->archs[a], question);
+    return analyses;
 }
 
 /*
@@ -748,9 +704,38 @@ size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t var
     return 0;
 }
 
-void dl2_analysis_free(struct dl2_analysis *analysis)
+/* ---- Pareto fronts */
+
+double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis *analysis, size_t v)
 {
-    free(analysis->comparisons);
-    free(analysis->on_original);
-    analysis->comparisons = analysis->on_original = NULL;
+    const struct dl2_comparison *comparison = &analysis->comparisons[v];
+    if (v == dl2_study_find(study, "raw"))
+        return comparison->accuracy.count ? 0 : NAN;
+    return comparison->difference;
+}
+
+void dl2_pareto_find(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                     const double *costs, bool *front)
+{
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const double cost = costs[v], gain = dl2_pareto_gain(study, analysis, v);
+        front[v] = isfinite(cost) && isfinite(gain);
+        for (size_t i = 0; front[v] && i < study->variant_count; i++) {
+            const double other = dl2_pareto_gain(study, analysis, i);
+            if (costs[i] <= cost && other >= gain && (costs[i] < cost || other > gain))
+                front[v] = false;
+        }
+    }
+}
+
+bool *dl2_pareto_of_bytes(const struct dl2_study *study, const struct dl2_analysis *analyses)
+{
+    const size_t count = study->variant_count;
+    DL2_AUTO_FREE double *bytes = dl2_room(count, sizeof *bytes, "%zu variants", count);
+    bool *fronts = dl2_keep(study->arch_count, count * sizeof *fronts, "%zu variants", count);
+    for (size_t v = 0; v < count; v++)
+        bytes[v] = study->variants[v].bytes;
+    for (size_t a = 0; a < study->arch_count; a++)
+        dl2_pareto_find(study, &analyses[a], bytes, fronts + a * count);
+    return fronts;
 }

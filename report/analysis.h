@@ -17,8 +17,8 @@
 #define DL2_REPORT_ANALYSIS_H
 
 #include "report/claims.h"
-#include "report/collect.h"
 #include "report/power.h"
+#include "report/study.h"
 
 /* Is the difference to the original within the tolerance? */
 enum dl2_verdict {
@@ -106,10 +106,12 @@ double dl2_comparison_half(const struct dl2_comparison *comparison);
  * (dl2_interval_level()). */
 double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs);
 
-/* `arch` is borrowed. Free with dl2_analysis_free(). */
-int dl2_analyse(const struct dl2_study *study, const char *arch,
-                const struct dl2_question *question, struct dl2_analysis *analysis,
-                struct dl2_error *error);
+/* `arch` is borrowed; what is pointed to is kept. */
+struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
+                                const struct dl2_question *question);
+/* All networks of the study: [arch_count], kept. */
+struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
+                                     const struct dl2_question *question);
 /*
  * Seeds that a variant should be trained from for the next look. 0: it is decided, or no look is
  * left, or a larger file of its codec is not within yet, so that it can't be claimed, or seeds
@@ -117,6 +119,23 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
  * choice of images is too uncertain.
  */
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant);
-void dl2_analysis_free(struct dl2_analysis *analysis);
+
+/*
+ * The Pareto front: the variants than which no other costs as little and is as accurate. It goes by
+ * measured means, so that chance may put a variant on it, or keep one off; verdicts do not use it.
+ */
+
+/* Points of accuracy that variant v gains on the original, measured; 0 of the original; NAN: not
+ * known. */
+double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                       size_t v);
+
+/* Marks the front: front[variant_count]. `costs` is [variant_count]; a variant whose cost is not
+ * finite takes no part. */
+void dl2_pareto_find(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                     const double *costs, bool *front);
+
+/* The fronts of bytes and accuracy of all networks: [arch * variant_count + variant], kept. */
+bool *dl2_pareto_of_bytes(const struct dl2_study *study, const struct dl2_analysis *analyses);
 
 #endif

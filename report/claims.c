@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/claims.h"
 
+#include "common/keep.h"
 #include "common/scope.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left)
 {
@@ -51,12 +51,10 @@ static size_t next_claim(const struct dl2_study_claim *claims, size_t count, siz
     return next;
 }
 
-int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
-                    double tolerance, const struct dl2_looks *looks, size_t look,
-                    struct dl2_error *error)
+void dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
+                     double tolerance, const struct dl2_looks *looks, size_t look)
 {
-    DL2_AUTO_FREE size_t *next = NULL;
-    DL2_TRY(DL2_NEW(&next, codecs + 1, "claims", error));
+    DL2_AUTO_FREE size_t *next = dl2_room(codecs + 1, sizeof *next, "claims");
     for (size_t i = 0; i < count; i++)
         claims[i].blocker = i;
     for (bool passed = true; passed;) {
@@ -91,5 +89,4 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
             claim->look = look;
         }
     }
-    return DL2_OK;
 }

@@ -76,8 +76,7 @@ struct dl2_study_claim {
  * equal parts of the error. Claims that were decided earlier stay so. A codec below `codecs`
  * without claims keeps its part of the level. `claims` keep their order.
  */
-int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
-                    double tolerance, const struct dl2_looks *looks, size_t look,
-                    struct dl2_error *error);
+void dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
+                     double tolerance, const struct dl2_looks *looks, size_t look);
 
 #endif

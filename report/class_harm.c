@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/class_harm.h"
 
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/quote.h"
 #include "common/scope.h"
 #include "common/stats.h"
@@ -46,8 +46,8 @@ static bool names_fail(char **names, size_t count)
 }
 
 /* Names by the folders of a class's keys below those of all keys; `rows` are by class. */
-static int name_by_folders(const struct dl2_prediction_table *images, const uint32_t *rows,
-                           struct dl2_classes *classes, struct dl2_error *error)
+static void name_by_folders(const struct dl2_prediction_table *images, const uint32_t *rows,
+                            struct dl2_classes *classes)
 {
     const char *first = key_of(images, 0);
     size_t shared = strlen(first), place = 0;
@@ -58,90 +58,57 @@ static int name_by_folders(const struct dl2_prediction_table *images, const uint
         size_t length = strlen(folder);
         for (; place < images->count && classes->of[rows[place]] == c; place++)
             length = common_folders(folder, length, key_of(images, rows[place]));
-        classes->names[c] =
-            length > shared ? strndup(folder + shared, length - shared - 1) : strdup("");
-        if (!classes->names[c])
-            return dl2_error_memory(error, "%zu classes", classes->count);
+        classes->names[c] = dl2_keep_block(
+            length > shared ? strndup(folder + shared, length - shared - 1) : strdup(""));
     }
-    return DL2_OK;
 }
 
-static int name_by_numbers(const struct dl2_prediction_table *images, struct dl2_classes *classes,
-                           struct dl2_error *error)
+static void name_by_numbers(const struct dl2_prediction_table *images, const uint32_t *rows,
+                            struct dl2_classes *classes)
 {
-    for (size_t i = 0; i < images->count; i++) {
-        char **name = &classes->names[classes->of[i]], text[32];
-        snprintf(text, sizeof text, "class %d", images->rows[i].target);
-        if (strcmp(*name, text) == 0)
-            continue;
-        free(*name);
-        if (!(*name = strdup(text)))
-            return dl2_error_memory(error, "%zu classes", classes->count);
-    }
-    return DL2_OK;
+    for (size_t i = 0; i < images->count; i++)
+        if (!i || classes->of[rows[i]] != classes->of[rows[i - 1]])
+            classes->names[classes->of[rows[i]]] =
+                dl2_text("class %d", images->rows[rows[i]].target);
 }
 
-int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_classes *classes,
-                     struct dl2_error *error)
+struct dl2_classes dl2_classes_find(const struct dl2_prediction_table *images)
 {
-    *classes = (struct dl2_classes){0};
+    struct dl2_classes classes = {0};
     if (!images->count)
-        return DL2_OK;
-    DL2_AUTO_FREE uint32_t *rows = NULL;
-    DL2_TRY(DL2_NEW(&rows, images->count, "validation images", error));
-    DL2_TRY(DL2_NEW(&classes->of, images->count, "validation images", error));
+        return classes;
+    DL2_AUTO_FREE uint32_t *rows = dl2_room(images->count, sizeof *rows, "validation images");
+    classes.of = dl2_keep(images->count, sizeof *classes.of, "validation images");
     for (size_t i = 0; i < images->count; i++)
         rows[i] = (uint32_t)i;
     qsort_r(rows, images->count, sizeof *rows, compare_targets, (void *)images);
     for (size_t i = 0; i < images->count; i++) {
-        classes->count += !i || images->rows[rows[i]].target != images->rows[rows[i - 1]].target;
-        classes->of[rows[i]] = (uint32_t)(classes->count - 1);
+        classes.count += !i || images->rows[rows[i]].target != images->rows[rows[i - 1]].target;
+        classes.of[rows[i]] = (uint32_t)(classes.count - 1);
     }
-    DL2_TRY(DL2_NEW(&classes->names, classes->count, "classes", error));
-    DL2_AUTO_FREE char **sorted = NULL;
-    DL2_TRY(DL2_NEW(&sorted, classes->count, "classes", error));
-    DL2_TRY(name_by_folders(images, rows, classes, error));
-    memcpy(sorted, classes->names, classes->count * sizeof *sorted);
-    return names_fail(sorted, classes->count) ? name_by_numbers(images, classes, error) : DL2_OK;
-}
-
-void dl2_classes_free(struct dl2_classes *classes)
-{
-    for (size_t i = 0; classes->names && i < classes->count; i++)
-        free(classes->names[i]);
-    free(classes->names);
-    free(classes->of);
-    *classes = (struct dl2_classes){0};
+    classes.names = dl2_keep(classes.count, sizeof *classes.names, "classes");
+    DL2_AUTO_FREE char **sorted = dl2_room(classes.count, sizeof *sorted, "classes");
+    name_by_folders(images, rows, &classes);
+    memcpy(sorted, classes.names, classes.count * sizeof *sorted);
+    if (names_fail(sorted, classes.count))
+        name_by_numbers(images, rows, &classes);
+    return classes;
 }
 
 /* ---- Differences of recall */
 
-/* A table's columns by class: those of class c are columns[begin[c]] to columns[begin[c + 1] - 1].
- */
-struct columns {
-    uint32_t *columns;
-    size_t *begin; /* [classes + 1] */
-};
-
-static void free_columns(struct columns *by_class)
+/* A table's columns by class: those of class c are columns[begin[c]] to columns[begin[c + 1] - 1];
+ * `begin` has room for one more than that. */
+static void order_columns(const struct dl2_differences *table, const struct dl2_classes *classes,
+                          uint32_t *columns, size_t *begin)
 {
-    free(by_class->columns);
-    free(by_class->begin);
-}
-
-static int order_columns(const struct dl2_differences *table, const struct dl2_classes *classes,
-                         struct columns *by_class, struct dl2_error *error)
-{
-    DL2_TRY(DL2_NEW(&by_class->columns, table->images, "validation images", error));
-    DL2_TRY(DL2_NEW(&by_class->begin, classes->count + 2, "validation images", error));
-    size_t *next = by_class->begin + 1; /* moves from a class's begin to its end */
+    size_t *next = begin + 1; /* moves from a class's begin to its end */
     for (size_t i = 0; i < table->images; i++)
         next[classes->of[table->image[i]] + 1]++;
     for (size_t c = 1; c <= classes->count; c++)
         next[c] += next[c - 1];
     for (size_t i = 0; i < table->images; i++)
-        by_class->columns[next[classes->of[table->image[i]]]++] = (uint32_t)i;
-    return DL2_OK;
+        columns[next[classes->of[table->image[i]]]++] = (uint32_t)i;
 }
 
 static double original_recall(const struct dl2_run_pair *pairs, const struct dl2_differences *part)
@@ -154,46 +121,44 @@ static double original_recall(const struct dl2_run_pair *pairs, const struct dl2
 }
 
 /* What one class changes, as a fraction, and its mean squares. */
-static int measure_class(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
-                         const uint32_t *columns, size_t images, struct dl2_class_change *change,
-                         struct dl2_mean_squares *squares, struct dl2_error *error)
+static void measure_class(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
+                          const uint32_t *columns, size_t images, struct dl2_class_change *change,
+                          struct dl2_mean_squares *squares)
 {
     change->images = images;
     change->original = change->difference = NAN;
     change->low = -INFINITY;
     change->high = INFINITY;
     if (!images)
-        return DL2_OK;
-    DL2_CLEANUP(dl2_differences_free) struct dl2_differences part = {0};
-    DL2_TRY(dl2_differences_choose(table, columns, images, &part, error));
-    DL2_TRY(dl2_differences_squares(&part, squares, error));
+        return;
+    DL2_CLEANUP(dl2_differences_free)
+    struct dl2_differences part = dl2_differences_choose(table, columns, images);
+    *squares = dl2_differences_squares(&part);
     change->original = 100 * original_recall(pairs, &part);
     change->difference = 100 * squares->mean;
     change->units = squares->units;
-    return DL2_OK;
 }
 
-static int measure_variant(const struct dl2_prediction_table *images,
-                           const struct dl2_classes *classes, const struct dl2_run_pair *pairs,
-                           size_t count, struct dl2_class_harm *harm,
-                           struct dl2_mean_squares *squares, struct dl2_error *error)
+static void measure_variant(const struct dl2_prediction_table *images,
+                            const struct dl2_classes *classes, const struct dl2_run_pair *pairs,
+                            size_t count, struct dl2_class_harm *harm,
+                            struct dl2_mean_squares *squares)
 {
-    DL2_CLEANUP(dl2_differences_free) struct dl2_differences table = {0};
-    DL2_CLEANUP(free_columns) struct columns by_class = {NULL, NULL};
-    DL2_TRY(dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images, &table, error));
+    DL2_CLEANUP(dl2_differences_free)
+    struct dl2_differences table = dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images);
     if (!table.images)
-        return DL2_OK;
-    DL2_TRY(DL2_NEW(&harm->changes, classes->count, "classes", error));
-    DL2_TRY(order_columns(&table, classes, &by_class, error));
+        return;
+    DL2_AUTO_FREE uint32_t *columns = dl2_room(table.images, sizeof *columns, "validation images");
+    DL2_AUTO_FREE size_t *begin = dl2_room(classes->count + 2, sizeof *begin, "classes");
+    order_columns(&table, classes, columns, begin);
+    harm->changes = dl2_keep(classes->count, sizeof *harm->changes, "classes");
     harm->pairs = count;
     harm->count = harm->bounding = classes->count;
     for (size_t c = 0; c < classes->count; c++) {
         harm->changes[c].class = c;
-        DL2_TRY(measure_class(&table, pairs, by_class.columns + by_class.begin[c],
-                              by_class.begin[c + 1] - by_class.begin[c], &harm->changes[c],
-                              &squares[c], error));
+        measure_class(&table, pairs, columns + begin[c], begin[c + 1] - begin[c], &harm->changes[c],
+                      &squares[c]);
     }
-    return DL2_OK;
 }
 
 /* ---- Chance */
@@ -324,33 +289,28 @@ static void judge_variant(struct dl2_class_harm *harm, const struct dl2_mean_squ
     harm->bound = fmax(0, -harm->changes[harm->bounding].low);
 }
 
-int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                        size_t arch, const struct dl2_classes *classes,
-                        struct dl2_class_harm *harms, struct dl2_error *error)
+struct dl2_class_harm *dl2_class_harm_make(const struct dl2_study *study,
+                                           const struct dl2_analysis *analysis, size_t arch,
+                                           const struct dl2_classes *classes)
 {
     const size_t variants = study->variant_count, count = classes->count;
-    memset(harms, 0, variants * sizeof *harms);
-    DL2_AUTO_FREE struct dl2_mean_squares *squares = dl2_calloc(count, variants * sizeof *squares);
-    DL2_AUTO_FREE struct dl2_spread *spreads = dl2_calloc(count, sizeof *spreads);
-    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
-    if (!squares || !spreads || !pairs)
-        return dl2_error_memory(error, "%zu classes of %zu variants", count, variants);
+    struct dl2_class_harm *harms = dl2_keep(variants, sizeof *harms, "%zu variants", variants);
+    DL2_AUTO_FREE struct dl2_mean_squares *squares =
+        dl2_room(count, variants * sizeof *squares, "%zu classes of %zu variants", count, variants);
+    DL2_AUTO_FREE struct dl2_spread *spreads =
+        dl2_room(count, sizeof *spreads, "%zu classes", count);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs =
+        dl2_room(study->run_count, sizeof *pairs, "%zu trainings", study->run_count);
     for (size_t v = 0; v < variants; v++) {
         const size_t found = dl2_pairs_find(study, study->archs[arch], v, pairs);
-        DL2_TRY(measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
-                                squares + v * count, error));
+        measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
+                        squares + v * count);
     }
     const struct dl2_spread common = common_spread(harms, squares, variants, count);
     for (size_t v = 0; v < variants; v++)
         judge_variant(&harms[v], squares + v * count, &common,
                       dl2_interval_tail(&analysis->question.looks, harms[v].pairs), spreads);
-    return DL2_OK;
-}
-
-void dl2_class_harm_free(struct dl2_class_harm *harm)
-{
-    free(harm->changes);
-    *harm = (struct dl2_class_harm){0};
+    return harms;
 }
 
 size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_analysis *analysis,

@@ -35,10 +35,8 @@ struct dl2_classes {
     uint32_t *of; /* [images of the table]: below `count` */
 };
 
-/* Free with dl2_classes_free(), on failure too. */
-int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_classes *classes,
-                     struct dl2_error *error);
-void dl2_classes_free(struct dl2_classes *classes);
+/* What is pointed to is kept. */
+struct dl2_classes dl2_classes_find(const struct dl2_prediction_table *images);
 
 struct dl2_class_change { /* one class, one variant */
     size_t class;         /* of struct dl2_classes */
@@ -59,12 +57,10 @@ struct dl2_class_harm { /* one variant */
     double bound;    /* none of those judged loses more points, with an error of 2.5%; at least 0 */
 };
 
-/* Of the network study->archs[arch], whose analysis this is. `harms` is [variant_count], each to be
- * freed with dl2_class_harm_free(), on failure too. */
-int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                        size_t arch, const struct dl2_classes *classes,
-                        struct dl2_class_harm *harms, struct dl2_error *error);
-void dl2_class_harm_free(struct dl2_class_harm *harm);
+/* Of the network study->archs[arch], whose analysis this is: [variant_count], kept. */
+struct dl2_class_harm *dl2_class_harm_make(const struct dl2_study *study,
+                                           const struct dl2_analysis *analysis, size_t arch,
+                                           const struct dl2_classes *classes);
 
 /* The variant that is worth showing in full: the recommended one, else the smallest of those with a
  * class that is judged; variant_count: none. */

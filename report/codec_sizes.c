@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/codec_sizes.h"
 
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/random.h"
 #include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- One codec by one metric */
@@ -24,28 +23,6 @@ struct scratch {
     uint32_t times[BLOCKS];  /* how often each block was drawn */
     size_t blocks;
 };
-
-static int scratch_init(struct scratch *scratch, size_t images, size_t variants,
-                        struct dl2_error *error)
-{
-    *scratch = (struct scratch){.values = dl2_calloc(images + 1, sizeof *scratch->values),
-                                .draws = dl2_calloc(DL2_BD_DRAWS, sizeof *scratch->draws),
-                                .common = dl2_calloc(images + 1, sizeof *scratch->common),
-                                .scores = dl2_calloc(variants, BLOCKS * sizeof *scratch->scores),
-                                .bytes = dl2_calloc(variants, BLOCKS * sizeof *scratch->bytes)};
-    return scratch->values && scratch->draws && scratch->common && scratch->scores && scratch->bytes
-               ? DL2_OK
-               : dl2_error_memory(error, "%zu images", images);
-}
-
-static void scratch_free(struct scratch *scratch)
-{
-    free(scratch->values);
-    free(scratch->draws);
-    free(scratch->common);
-    free(scratch->scores);
-    free(scratch->bytes);
-}
 
 /* A codec pair and how quality is reckoned. */
 struct comparison {
@@ -326,38 +303,41 @@ static void compare_codecs(const struct dl2_study *study, const struct dl2_image
     }
 }
 
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_scores *images,
-                         const struct dl2_codec_choice *choice, struct dl2_codec_sizes *sizes,
-                         struct dl2_error *error)
+struct dl2_codec_sizes dl2_codec_sizes_find(const struct dl2_study *study,
+                                            const struct dl2_image_scores *images,
+                                            const struct dl2_codec_choice *choice)
 {
-    *sizes = (struct dl2_codec_sizes){.anchor = dl2_codec_anchor(study, choice),
-                                      .metrics = images->metrics};
-    const size_t count = sizes->metrics.count * study->variant_count;
-    DL2_TRY(DL2_NEW(&sizes->items, count + 1, "sizes of codecs", error));
+    struct dl2_codec_sizes sizes = {.anchor = dl2_codec_anchor(study, choice),
+                                    .metrics = images->metrics};
+    const size_t variants = study->variant_count, count = sizes.metrics.count * variants;
+    sizes.items = dl2_keep(count + 1, sizeof *sizes.items, "sizes of codecs");
     for (size_t i = 0; i < count; i++)
-        sizes->items[i] = (struct dl2_codec_size){.per_image = NAN,
-                                                  .low = NAN,
-                                                  .high = NAN,
-                                                  .smaller = NAN,
-                                                  .pooled = NAN,
-                                                  .pooled_low = NAN,
-                                                  .pooled_high = NAN,
-                                                  .overlap = NAN,
-                                                  .encoding = NAN,
-                                                  .loading = NAN,
-                                                  .per_image_overlap = NAN};
-    if (sizes->anchor == study->variant_count)
-        return DL2_OK;
-    DL2_CLEANUP(scratch_free) struct scratch scratch;
-    DL2_TRY(scratch_init(&scratch, images->count, study->variant_count, error));
-    for (size_t m = 0; m < sizes->metrics.count; m++)
-        compare_codecs(study, images, choice, m, &scratch, sizes);
-    return DL2_OK;
-}
-
-void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes)
-{
-    free(sizes->items);
+        sizes.items[i] = (struct dl2_codec_size){.per_image = NAN,
+                                                 .low = NAN,
+                                                 .high = NAN,
+                                                 .smaller = NAN,
+                                                 .pooled = NAN,
+                                                 .pooled_low = NAN,
+                                                 .pooled_high = NAN,
+                                                 .overlap = NAN,
+                                                 .encoding = NAN,
+                                                 .loading = NAN,
+                                                 .per_image_overlap = NAN};
+    if (sizes.anchor == variants)
+        return sizes;
+    DL2_AUTO_FREE double *figures = dl2_room(images->count + DL2_BD_DRAWS + 2 * BLOCKS * variants,
+                                             sizeof *figures, "%zu images", images->count);
+    DL2_AUTO_FREE bool *common =
+        dl2_room(images->count, sizeof *common, "%zu images", images->count);
+    double *draws = figures + images->count, *scores = draws + DL2_BD_DRAWS;
+    struct scratch scratch = {.values = figures,
+                              .draws = draws,
+                              .common = common,
+                              .scores = scores,
+                              .bytes = scores + BLOCKS * variants};
+    for (size_t m = 0; m < sizes.metrics.count; m++)
+        compare_codecs(study, images, choice, m, &scratch, &sizes);
+    return sizes;
 }
 
 const struct dl2_codec_size *dl2_codec_size_at(const struct dl2_study *study,

@@ -52,12 +52,10 @@ struct dl2_codec_sizes {
         *items; /* [metric * variant_count + v], of each codec's first variant v */
 };
 
-/* `images` are those of the anchor's first variant. Free with dl2_codec_sizes_free(), on failure
- * too. */
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_scores *images,
-                         const struct dl2_codec_choice *choice, struct dl2_codec_sizes *sizes,
-                         struct dl2_error *error);
-void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes);
+/* `images` are those of the anchor's first variant. The items are kept. */
+struct dl2_codec_sizes dl2_codec_sizes_find(const struct dl2_study *study,
+                                            const struct dl2_image_scores *images,
+                                            const struct dl2_codec_choice *choice);
 
 /* The size of variant v's codec by metric m; NULL: v starts no codec, or nothing is known. */
 const struct dl2_codec_size *dl2_codec_size_at(const struct dl2_study *study,

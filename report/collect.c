@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/collect.h"
+#include "report/study.h"
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/quote.h"
 #include "common/scope.h"
-#include "report/comparable.h"
-#include "report/evaluation.h"
 #include "report/search_results.h"
 
 #include <math.h>
@@ -17,9 +14,8 @@
 #include <sys/stat.h>
 
 /* A list of texts, or of objects with `field` and perhaps "error", as failures. */
-static int add_failures(struct dl2_study *study, const char *stage, const char *name,
-                        const json_t *list, const char *field, const char *why,
-                        struct dl2_error *error)
+static void add_failures(struct dl2_study *study, const char *stage, const char *name,
+                         const json_t *list, const char *field, const char *why)
 {
     size_t i;
     json_t *item;
@@ -27,37 +23,16 @@ static int add_failures(struct dl2_study *study, const char *stage, const char *
     {
         const char *what = json_is_string(item) ? json_string_value(item)
                                                 : dl2_json_get_text(item, field, "(unnamed)");
-        DL2_TRY(dl2_study_add_failure(study, stage, name, what,
-                                      dl2_json_get_text(item, "error", why), error));
+        dl2_study_add_failure(study, stage, name, what, dl2_json_get_text(item, "error", why));
     }
-    return DL2_OK;
 }
 
 /* ---- Walking through a study's folder */
 
-struct walk {
+struct collecting {
     struct dl2_study *study;
     const struct dl2_study_selection *selection;
-    const char *variant, *arch; /* of the folders that it is in */
 };
-
-/* What is done with the file or folder `path`, whose name is `name`. */
-typedef int walk_take(struct walk *walk, const char *path, const char *name,
-                      struct dl2_error *error);
-
-/* Visits what lies in `folder`, by name; nothing where there's no such folder. */
-static int walk_folder(struct walk *walk, const char *folder, walk_take *take,
-                       struct dl2_error *error)
-{
-    DL2_AUTO_LIST char **names = NULL;
-    char path[4096];
-    DL2_TRY(dl2_list_names(folder, &names, error));
-    for (size_t i = 0; names[i]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        DL2_TRY(take(walk, path, names[i], error));
-    }
-    return DL2_OK;
-}
 
 static bool is_listed(char *const *list, const char *name)
 {
@@ -67,69 +42,61 @@ static bool is_listed(char *const *list, const char *name)
     return !list;
 }
 
-/* A variant of the study, or one that is named as left out? */
-static int is_wanted(struct dl2_study *study, const struct dl2_study_selection *selection,
-                     const char *name, bool *wanted, struct dl2_error *error)
+/* Is it a variant of the study? Else it is named as left out. */
+static bool is_wanted(const struct collecting *into, const char *name)
 {
-    *wanted = is_listed(selection->variants, name);
-    return *wanted ? DL2_OK
-                   : dl2_study_leave_out(study, error, "%s: not among the variants of this study",
-                                         name);
+    const bool wanted = is_listed(into->selection->variants, name);
+    if (!wanted)
+        dl2_study_leave_out(into->study, "%s: not among the variants of this study", name);
+    return wanted;
 }
 
-/* *out is NULL for a broken or missing file, which is noted. */
-static int load_results(struct dl2_study *study, const char *path, const char *schema, json_t **out,
-                        struct dl2_error *error)
+/* Kept; NULL for a broken or missing file, which is noted. */
+static json_t *load_results(struct dl2_study *study, const char *path, const char *schema)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    *out = NULL;
-    dl2_json_load(path, schema, out, &why);
-    return dl2_study_note_broken(study, &why, error);
+    json_t *out = NULL;
+    dl2_json_load(path, schema, &out, &why);
+    dl2_study_note_broken(study, &why);
+    return out ? dl2_keep_json(out) : NULL;
 }
 
-static int add_variant(struct dl2_study *study, const char *name, struct dl2_study_variant **out,
-                       struct dl2_error *error)
+static struct dl2_study_variant *add_variant(struct dl2_study *study, const char *name)
 {
-    size_t index = dl2_study_find(study, name);
+    const size_t index = dl2_study_find(study, name);
     if (index == study->variant_count) {
-        DL2_TRY(dl2_grow(&study->variants, index, sizeof *study->variants, error));
-        study->variants[index] = (struct dl2_study_variant){.codec = ""};
-        DL2_TRY(dl2_copy_text(name, &study->variants[index].name, error));
-        study->variant_count++;
+        study->variants = dl2_keep_more(study->variants, index, sizeof *study->variants);
+        study->variants[study->variant_count++] =
+            (struct dl2_study_variant){.name = dl2_text_copy(name), .codec = ""};
     }
-    *out = &study->variants[index];
-    return DL2_OK;
+    return &study->variants[index];
 }
 
-static int take_made(struct walk *walk, const char *folder, const char *name,
-                     struct dl2_error *error)
+static bool take_made(void *context, const char *folder, const char *const *names, size_t depth)
 {
-    struct dl2_study *study = walk->study;
-    bool wanted = dl2_is_folder(folder);
-    if (wanted)
-        DL2_TRY(is_wanted(study, walk->selection, name, &wanted, error));
-    if (!wanted)
-        return DL2_OK;
+    const struct collecting *into = context;
+    struct dl2_study *study = into->study;
+    const char *name = names[depth];
+    if (!dl2_is_folder(folder) || !is_wanted(into, name))
+        return false;
     char path[4608];
     snprintf(path, sizeof path, "%s/dl2-variant.json", folder);
-    json_auto_t *made = NULL;
-    struct dl2_study_variant *variant;
-    DL2_TRY(load_results(study, path, "dl2-variant/1", &made, error));
+    json_t *made = load_results(study, path, "dl2-variant/1");
     if (!made)
-        return DL2_OK;
-    DL2_TRY(add_variant(study, name, &variant, error));
-    variant->made = json_incref(made);
+        return false;
+    struct dl2_study_variant *variant = add_variant(study, name);
     struct stat info;
+    variant->made = made;
     variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
     if (json_is_false(json_object_get(made, "complete")))
-        DL2_TRY(dl2_texts_add(&study->unfinished, path, error));
-    return add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL,
-                        error);
+        dl2_words_add(&study->unfinished, dl2_text("%s", path));
+    add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL);
+    return false;
 }
 
 /* An entry of dl2-quality/1, and whatever it says is amiss. */
-static int add_scored(struct dl2_study *study, const struct dl2_study_selection *selection,
-                      const char *path, const char *name, json_t *entry, struct dl2_error *error)
+static void add_scored(const struct collecting *into, const char *path, const char *name,
+                       json_t *entry)
 {
     static const struct {
         const char *list, *why;
@@ -137,24 +104,18 @@ static int add_scored(struct dl2_study *study, const struct dl2_study_selection 
                   {"extra", "not in the original"},
                   {"mismatched", NULL},
                   {"failed", NULL}};
-    bool wanted;
-    struct dl2_study_variant *variant;
-    DL2_TRY(is_wanted(study, selection, name, &wanted, error));
-    if (!wanted)
-        return DL2_OK;
-    DL2_TRY(add_variant(study, name, &variant, error));
-    json_object_del(entry, "per_image");
-    json_decref(variant->scored);
-    variant->scored = json_incref(entry);
-    free(variant->scored_path);
-    DL2_TRY(dl2_copy_text(path, &variant->scored_path, error));
+    struct dl2_study *study = into->study;
+    if (!is_wanted(into, name))
+        return;
+    struct dl2_study_variant *variant = add_variant(study, name);
+    variant->scored = entry;
+    variant->scored_path = dl2_text_copy(path);
     const char *unopened = dl2_json_get_text(entry, "error", NULL);
     if (unopened)
-        return dl2_study_add_failure(study, "quality", name, "not scored", unopened, error);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        DL2_TRY(add_failures(study, "quality", name, json_object_get(entry, faults[i].list), "key",
-                             faults[i].why, error));
-    return DL2_OK;
+        dl2_study_add_failure(study, "quality", name, "not scored", unopened);
+    for (size_t i = 0; !unopened && i < sizeof faults / sizeof *faults; i++)
+        add_failures(study, "quality", name, json_object_get(entry, faults[i].list), "key",
+                     faults[i].why);
 }
 
 /* "jpeg-50" of "jpeg-50.json"; false for another file. */
@@ -164,52 +125,42 @@ static bool name_results(const char *file, char out[256])
     return strcmp(dl2_path_extension(file), "json") == 0;
 }
 
-static int take_scored(struct walk *walk, const char *path, const char *file,
-                       struct dl2_error *error)
+static bool take_scored(void *context, const char *path, const char *const *names, size_t depth)
 {
-    struct dl2_study *study = walk->study;
+    const struct collecting *into = context;
+    struct dl2_study *study = into->study;
     char own[256];
-    if (!name_results(file, own))
-        return DL2_OK;
-    json_auto_t *quality = NULL;
-    DL2_TRY(load_results(study, path, "dl2-quality/1", &quality, error));
-    json_auto_t *entries = json_incref(json_object_get(quality, "variants"));
-    json_object_del(quality, "variants");
-    if (!json_object_get(study->quality, "definitions")) {
-        json_decref(study->quality);
-        study->quality = json_incref(quality);
-    }
-    json_t *entry;
+    if (!name_results(names[depth], own))
+        return false;
+    json_t *quality = load_results(study, path, "dl2-quality/1"), *entry;
+    const json_t *entries = json_object_get(quality, "variants");
     size_t i;
+    if (!json_object_get(study->quality, "definitions"))
+        study->quality = quality;
     json_array_foreach(entries, i, entry)
     {
         /* A file of one variant is called as the variant is. */
         const char *name =
             json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
-        DL2_TRY(add_scored(study, walk->selection, path, name, entry, error));
+        json_object_del(entry, "per_image");
+        add_scored(into, path, name, entry);
     }
-    return DL2_OK;
+    return false;
 }
 
-static int take_loaded(struct walk *walk, const char *path, const char *file,
-                       struct dl2_error *error)
+static bool take_loaded(void *context, const char *path, const char *const *names, size_t depth)
 {
-    struct dl2_study *study = walk->study;
+    const struct collecting *into = context;
+    struct dl2_study *study = into->study;
     char name[256];
-    bool wanted = name_results(file, name);
-    if (wanted)
-        DL2_TRY(is_wanted(study, walk->selection, name, &wanted, error));
-    if (!wanted)
-        return DL2_OK;
-    json_auto_t *loaded = NULL;
-    struct dl2_study_variant *variant;
-    DL2_TRY(load_results(study, path, "dl2-load/1", &loaded, error));
-    if (!loaded)
-        return DL2_OK;
-    DL2_TRY(add_variant(study, name, &variant, error));
-    json_decref(variant->loaded);
-    variant->loaded = json_incref(loaded);
-    return add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL, error);
+    if (!name_results(names[depth], name) || !is_wanted(into, name))
+        return false;
+    json_t *loaded = load_results(study, path, "dl2-load/1");
+    if (loaded) {
+        add_variant(study, name)->loaded = loaded;
+        add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL);
+    }
+    return false;
 }
 
 /* The most trainings that shared the machine in any part of a run; 0: not recorded. */
@@ -228,10 +179,9 @@ static unsigned most_trainers(const json_t *report)
 }
 
 /* The figures of a run whose report and names are set. */
-static int read_run(struct dl2_study_run *run, struct dl2_error *error)
+static void read_run(struct dl2_study_run *run)
 {
     json_t *epochs = json_object_get(run->report, "epochs"), *epoch;
-    const size_t count = json_array_size(epochs);
     const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
     run->train_images = dl2_json_get_real(run->report, "train_images", NAN);
     run->val_images =
@@ -242,95 +192,74 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
                     ? dl2_json_get_real(final, "top5", NAN)
                     : NAN;
     run->trainers = most_trainers(run->report);
-    run->epochs = count;
-    if (!count)
-        return DL2_OK;
-    DL2_TRY(DL2_NEW(&run->val_accuracy, count, "epochs", error));
+    run->epochs = json_array_size(epochs);
+    run->val_accuracy = dl2_keep(run->epochs, sizeof *run->val_accuracy, "epochs");
     size_t i;
     json_array_foreach(epochs, i, epoch)
     {
         run->val_accuracy[i] = dl2_accuracy_of(json_array_get(json_object_get(epoch, "val"), 0));
         run->seconds += dl2_json_get_real(epoch, "seconds", 0);
     }
-    return DL2_OK;
 }
 
-static int add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
-                   const char *seed, bool wanted, struct dl2_error *error)
+static void add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
+                    const char *seed, bool wanted)
 {
-    json_auto_t *report = NULL;
+    const char *of = dl2_text("%s, %s, seed %s", name, arch, seed);
     struct stat info;
     if (stat(path, &info) != 0)
-        return DL2_OK;
-    if (!wanted) /* only named, so that it need not be whole */
-        return dl2_study_leave_out(study, error,
-                                   "%s, %s, seed %s: not among the trainings of this study", name,
-                                   arch, seed);
-    if (S_ISREG(info.st_mode))
-        DL2_TRY(load_results(study, path, "dl2-experiment/1", &report, error));
+        return;
+    if (!wanted) { /* only named, so that it need not be whole */
+        dl2_study_leave_out(study, "%s: not among the trainings of this study", of);
+        return;
+    }
+    json_t *report = S_ISREG(info.st_mode) ? load_results(study, path, "dl2-experiment/1") : NULL;
     if (!report)
-        return DL2_OK;
-    if (!json_is_true(json_object_get(report, "completed")))
-        return dl2_texts_add(&study->unfinished, path, error);
-    struct dl2_study_variant *variant;
-    DL2_TRY(add_variant(study, name, &variant, error));
-    DL2_TRY(dl2_grow(&study->runs, study->run_count, sizeof *study->runs, error));
-    struct dl2_study_run *run = &study->runs[study->run_count++];
-    *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants),
-                                  .report = json_incref(report)};
-    run->seed = strtoull(seed, NULL, 10);
-    run->made_ns = dl2_mtime_ns(&info);
-    DL2_TRY(dl2_copy_text(arch, &run->arch, error));
-    DL2_TRY(dl2_copy_text(path, &run->path, error));
-    DL2_TRY(read_run(run, error));
+        return;
+    if (!json_is_true(json_object_get(report, "completed"))) {
+        dl2_words_add(&study->unfinished, dl2_text("%s", path));
+        return;
+    }
+    const struct dl2_study_variant *variant = add_variant(study, name);
+    struct dl2_study_run run = {.variant = (size_t)(variant - study->variants),
+                                .arch = dl2_text_copy(arch),
+                                .seed = strtoull(seed, NULL, 10),
+                                .path = dl2_text_copy(path),
+                                .report = report,
+                                .made_ns = dl2_mtime_ns(&info)};
+    read_run(&run);
+    study->runs = dl2_keep_more(study->runs, study->run_count, sizeof run);
+    study->runs[study->run_count++] = run;
     const json_t *final = json_array_get(json_object_get(report, "final"), 0);
     const struct dl2_accuracy_kind *own = dl2_accuracy_kind_of(final);
     const struct dl2_accuracy_kind *first = dl2_study_accuracy(study);
     if (own != first) {
-        dl2_study_remove_run(study, study->run_count - 1);
-        return dl2_study_leave_out(study, error,
-                                   "%s, %s, seed %s: its accuracy is %s, that of the "
-                                   "trainings before it %s",
-                                   name, arch, seed, own->name, first->name);
+        study->run_count--;
+        dl2_study_leave_out(study, "%s: its accuracy is %s, that of the trainings before it %s", of,
+                            own->name, first->name);
+        return;
     }
-    if (!isfinite(run->accuracy)) {
-        char text[4700];
-        snprintf(text, sizeof text, "%s: it has no final accuracy", path);
-        DL2_TRY(dl2_texts_add(&study->broken, text, error));
+    if (!isfinite(run.accuracy))
+        dl2_words_add(&study->broken, dl2_text("%s: it has no final accuracy", path));
+    if (dl2_study_find_arch(study, arch) == study->arch_count) {
+        study->archs = dl2_keep_more(study->archs, study->arch_count, sizeof *study->archs);
+        study->archs[study->arch_count++] = run.arch;
     }
-    if (dl2_study_find_arch(study, arch) == study->arch_count)
-        DL2_TRY(dl2_list_append(&study->archs, &study->arch_count, strdup(arch), error));
-    char of[512];
-    snprintf(of, sizeof of, "%s, %s, seed %s", name, arch, seed);
-    return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
+    add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL);
 }
 
-static int take_seed(struct walk *walk, const char *folder, const char *name,
-                     struct dl2_error *error)
+/* Variants, networks and seeds. */
+static bool take_trained(void *context, const char *path, const char *const *names, size_t depth)
 {
-    if (strncmp(name, "seed-", 5) != 0)
-        return DL2_OK;
-    char path[4608], training[1024];
-    snprintf(path, sizeof path, "%s/experiment_report.json", folder);
-    snprintf(training, sizeof training, "%s/%s/%s", walk->variant, walk->arch, name);
-    return add_run(walk->study, path, walk->variant, walk->arch, name + 5,
-                   is_listed(walk->selection->trainings, training), error);
-}
-
-static int take_arch(struct walk *walk, const char *folder, const char *name,
-                     struct dl2_error *error)
-{
-    walk->arch = name;
-    return walk_folder(walk, folder, take_seed, error);
-}
-
-static int take_trained(struct walk *walk, const char *folder, const char *name,
-                        struct dl2_error *error)
-{
-    bool wanted;
-    DL2_TRY(is_wanted(walk->study, walk->selection, name, &wanted, error));
-    walk->variant = name;
-    return wanted ? walk_folder(walk, folder, take_arch, error) : DL2_OK;
+    const struct collecting *into = context;
+    if (depth == 0)
+        return is_wanted(into, names[0]);
+    if (depth == 2 && strncmp(names[2], "seed-", 5) == 0)
+        add_run(into->study, dl2_text("%s/experiment_report.json", path), names[0], names[1],
+                names[2] + 5,
+                is_listed(into->selection->trainings,
+                          dl2_text("%s/%s/%s", names[0], names[1], names[2])));
+    return depth == 1;
 }
 
 /* A metric's mean over the images, or NAN. */
@@ -346,7 +275,7 @@ static double mean_score(const struct dl2_study_variant *variant, const char *na
  * Sets codec and resized. Variants of one codec, settings and resolution are one sequence, and its
  * name is theirs without the quality: "jpeg_444@320" of jpeg_444-25@320.
  */
-static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
+static void read_codec(struct dl2_study_variant *v)
 {
     const bool raw = strcmp(v->name, "raw") == 0;
     const json_t *from = v->made ? v->made : v->scored;
@@ -358,11 +287,9 @@ static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
     snprintf(number, sizeof number, "-%02lld", quality);
     const char *at = quality < 0 ? NULL : strstr(v->name, number);
     const size_t length = strlen(v->codec);
-    free(v->own_codec);
-    v->own_codec = NULL;
     if (raw || strncmp(v->name, v->codec, length) != 0 || !strchr("_@-", v->name[length]) ||
         (quality >= 0 && !at))
-        return DL2_OK;
+        return;
     const char *target = dl2_json_get_text(json_object_get(options, "target"), "of", NULL);
     const char *after = at ? at + strlen(number) : NULL;
     if (target) { /* "jpeg-ssim" of jpeg-ssim0.95 */
@@ -371,18 +298,16 @@ static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
         after = at ? strchr(at, '@') : NULL;
     }
     const int before = at ? (int)(at - v->name) : (int)strlen(v->name);
-    DL2_TRY(dl2_format(&v->own_codec, error, "%.*s%s", before, v->name, after ? after : ""));
-    v->codec = v->own_codec;
-    return DL2_OK;
+    v->codec = dl2_text("%.*s%s", before, v->name, after ? after : "");
 }
 
-static int read_figures(struct dl2_study *study, struct dl2_error *error)
+static void read_figures(struct dl2_study *study)
 {
     const struct dl2_study_variant *any = NULL; /* tells of the original */
     for (size_t i = 0; i < study->variant_count; i++) {
         struct dl2_study_variant *v = &study->variants[i];
         const json_t *from = v->made ? v->made : v->scored;
-        DL2_TRY(read_codec(v, error));
+        read_codec(v);
         v->quality = (int)dl2_json_get_integer(from, "quality", 0);
         v->images = dl2_json_get_real(from, "images", NAN);
         v->pixels = v->resized ? dl2_json_get_real(v->made, "source_pixels", NAN)
@@ -412,7 +337,6 @@ static int read_figures(struct dl2_study *study, struct dl2_error *error)
         raw->bits_per_pixel = 8 * raw->bytes / raw->pixels;
         raw->ratio = 1;
     }
-    return DL2_OK;
 }
 
 /* Raw first, then codecs by name with their qualities upwards. */
@@ -438,11 +362,10 @@ static int compare_runs(const void *a, const void *b)
 }
 
 /* Runs name their variants by index, which sorting moves. */
-static int sort_all(struct dl2_study *study, struct dl2_error *error)
+static void sort_all(struct dl2_study *study)
 {
     const size_t count = study->variant_count;
-    DL2_AUTO_FREE char **before = NULL;
-    DL2_TRY(DL2_NEW(&before, count + 1, "variants", error));
+    DL2_AUTO_FREE char **before = dl2_room(count + 1, sizeof *before, "variants");
     for (size_t i = 0; i < count; i++)
         before[i] = study->variants[i].name;
     if (count)
@@ -453,7 +376,6 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
         qsort(study->runs, study->run_count, sizeof *study->runs, compare_runs);
     if (study->arch_count)
         qsort(study->archs, study->arch_count, sizeof *study->archs, dl2_compare_texts);
-    return DL2_OK;
 }
 
 /* ---- Predictions */
@@ -489,15 +411,15 @@ static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *own, uint8_t **correct, float **loss,
                             struct dl2_error *error)
 {
-    DL2_AUTO_FREE size_t *rows = NULL;
-    DL2_TRY(DL2_NEW(&rows, reference->count, "predictions", error));
-    if (dl2_prediction_table_join(reference, own, rows, error) < 0) {
+    DL2_AUTO_FREE size_t *rows = dl2_room(reference->count, sizeof *rows, "predictions");
+    const int status = dl2_prediction_table_join(reference, own, rows, error);
+    if (status < 0) {
         dl2_error_prefix(error, "%s", run->path);
-        return error->status;
+        return status;
     }
-    DL2_TRY(DL2_NEW(correct, reference->count, "predictions", error));
+    *correct = dl2_keep(reference->count, sizeof **correct, "predictions");
     if (loss)
-        DL2_TRY(DL2_NEW(loss, reference->count, "predictions", error));
+        *loss = dl2_keep(reference->count, sizeof **loss, "predictions");
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
         (*correct)[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
@@ -509,40 +431,40 @@ static int pair_predictions(const struct dl2_study_run *run,
 
 /* Reads one set's predictions; those that are broken are named. The first table of a network
  * becomes the reference. */
-static int collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
-                       struct dl2_prediction_table *reference, uint8_t **correct, float **loss,
-                       struct dl2_error *error)
+static void collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
+                        struct dl2_prediction_table *reference, uint8_t **correct, float **loss)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
     if (!json_is_string(json_object_get(final, "predictions")))
-        return DL2_OK;
+        return;
     struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_prediction_table table = {0};
     const bool first = !reference->count;
     int own = read_predictions(run, final, &table, &why);
     if (own == DL2_OK)
         own = pair_predictions(run, first ? &table : reference, &table, correct, loss, &why);
-    if (own == DL2_OK && first)
+    if (own == DL2_OK && first) {
         *reference = table;
-    else
+        dl2_keep_block(table.rows);
+    } else {
         dl2_prediction_table_free(&table);
-    return dl2_study_note_broken(study, &why, error);
+    }
+    dl2_study_note_broken(study, &why);
 }
 
 /* The set of validation images of the trainings on the original; false if there are none. */
 static bool find_original_set(const struct dl2_study *study, const char *arch,
                               struct dl2_val_set *set)
 {
-    const struct dl2_study_run *run =
-        dl2_study_first_run(study, dl2_study_find(study, "raw"), arch);
-    if (run)
-        *set = dl2_study_val_set(run, 0);
-    return run != NULL;
+    const struct dl2_runs runs = dl2_study_runs(study, dl2_study_find(study, "raw"), arch);
+    if (runs.count)
+        *set = dl2_study_val_set(runs.at, 0);
+    return runs.count > 0;
 }
 
 /* Reads the predictions of a network's runs, on their own variant's images and on the original's.
  * Runs without, or whose are broken, have none. */
-static int collect_predictions(struct dl2_study *study, size_t number, struct dl2_error *error)
+static void collect_predictions(struct dl2_study *study, size_t number)
 {
     const char *arch = study->archs[number];
     const size_t raw = dl2_study_find(study, "raw");
@@ -554,72 +476,92 @@ static int collect_predictions(struct dl2_study *study, size_t number, struct dl
         const json_t *final = json_object_get(run->report, "final");
         if (strcmp(run->arch, arch) != 0)
             continue;
-        DL2_TRY(collect_set(study, run, 0, reference, &run->correct, &run->loss, error));
+        collect_set(study, run, 0, reference, &run->correct, &run->loss);
         for (size_t set = 1; known && run->variant != raw && set < json_array_size(final); set++) {
             const struct dl2_val_set own = dl2_study_val_set(run, set);
             if (!dl2_val_set_equal(&own, &original))
                 continue;
             run->original_accuracy = dl2_accuracy_of(json_array_get(final, set));
             run->on_original = isfinite(run->original_accuracy);
-            DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, NULL, error));
+            collect_set(study, run, set, reference, &run->original_correct, NULL);
             break;
         }
         run->images = reference->count;
     }
-    return DL2_OK;
 }
 
 /* ---- Evaluations */
 
-static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
+/* The variant that a validation set is of, or study->variant_count. A dataset may be called like
+ * one of its variants: then it comes first, as dl2-study has it. */
+static size_t variant_of_set(const struct dl2_study *study, const char *name, const char *original,
+                             const double *accuracy)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    if (original && strcmp(name, original) == 0 && raw < study->variant_count &&
+        isnan(accuracy[raw]))
+        return raw;
+    return strcmp(name, "raw") ? dl2_study_find(study, name) : study->variant_count;
+}
+
+/* Reads the evaluation beside a training, if there is one. */
+static void read_evaluation(struct dl2_study *study, struct dl2_study_run *run,
+                            const char *original)
+{
+    char path[4608];
+    struct stat info;
+    struct dl2_error why = DL2_ERROR_INIT;
+    json_auto_t *report = NULL;
+    json_t *set;
+    size_t i;
+    snprintf(path, sizeof path, "%.*sevaluation/evaluation_report.json",
+             (int)(dl2_path_base(run->path) - run->path), run->path);
+    if (stat(path, &info) != 0)
+        return;
+    if (dl2_mtime_ns(&info) < run->made_ns) { /* of the training that was here before */
+        dl2_study_leave_out(study, "%s: it is older than the training beside it; make matrix again",
+                            path);
+        return;
+    }
+    double *accuracy = dl2_keep(study->variant_count, sizeof *accuracy, "variants");
+    for (size_t v = 0; v < study->variant_count; v++)
+        accuracy[v] = NAN;
+    dl2_json_load(path, "dl2-evaluation/1", &report, &why);
+    dl2_study_note_broken(study, &why);
+    json_array_foreach(json_object_get(report, "val"), i, set)
+    {
+        const size_t v =
+            variant_of_set(study, dl2_json_get_text(set, "name", ""), original, accuracy);
+        const double own = dl2_accuracy_of(set);
+        if (v < study->variant_count && own >= 0 && own <= 1) {
+            accuracy[v] = own;
+            run->evaluated = accuracy;
+        }
+    }
+}
+
+static void collect_evaluations(struct dl2_study *study)
 {
     struct dl2_val_set original = {NULL, NULL};
     for (size_t a = 0; a < study->arch_count && !original.name; a++)
         find_original_set(study, study->archs[a], &original);
-    for (size_t i = 0; i < study->run_count; i++) {
-        struct dl2_study_run *run = &study->runs[i];
-        struct dl2_error why = DL2_ERROR_INIT;
-        bool found = false;
-        DL2_TRY(DL2_NEW(&run->evaluated, study->variant_count, "variants", error));
-        dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
-        if (why.status == DL2_ERR_ARGUMENT) /* of the training that was here before */
-            DL2_TRY(dl2_study_leave_out(study, error, "%s", why.message));
-        else
-            DL2_TRY(dl2_study_note_broken(study, &why, error));
-        if (!found) {
-            free(run->evaluated);
-            run->evaluated = NULL;
-        }
-    }
-    return DL2_OK;
+    for (size_t i = 0; i < study->run_count; i++)
+        read_evaluation(study, &study->runs[i], original.name);
 }
 
 /* ---- Rounds */
 
-/* Drops measurements of variants that are not wanted, and those that cannot be compared. */
-static int choose_rounds(struct dl2_study *study, const struct dl2_study_selection *selection,
-                         struct dl2_error *error)
+/* Without measurements of variants that are not wanted, and those that cannot be compared. */
+static void collect_rounds(const char *folder, const struct collecting *into)
 {
-    for (size_t i = study->rounds.count; i-- > 0;) {
-        bool keep;
-        DL2_TRY(is_wanted(study, selection, study->rounds.items[i].variant, &keep, error));
-        if (keep)
-            DL2_TRY(dl2_study_round_is_comparable(study, i, &keep, error));
-        if (!keep)
-            dl2_rounds_drop(&study->rounds, i);
-    }
-    return DL2_OK;
-}
-
-static int collect_rounds(const char *folder, const struct dl2_study_selection *selection,
-                          struct dl2_study *study, struct dl2_error *error)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/throughput", folder);
-    DL2_TRY(dl2_rounds_read(path, &study->rounds, error));
+    struct dl2_study *study = into->study;
+    study->rounds = dl2_rounds_read(dl2_text("%s/throughput", folder));
     for (size_t i = 0; i < study->rounds.broken.count; i++)
-        DL2_TRY(dl2_texts_add(&study->broken, study->rounds.broken.at[i], error));
-    return choose_rounds(study, selection, error);
+        dl2_words_add(&study->broken, dl2_text("%s", study->rounds.broken.at[i]));
+    for (size_t i = study->rounds.count; i-- > 0;)
+        if (!is_wanted(into, study->rounds.items[i].variant) ||
+            !dl2_study_round_is_comparable(study, i))
+            dl2_rounds_drop(&study->rounds, i);
 }
 
 int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
@@ -636,34 +578,30 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
         return dl2_error_set(error, DL2_ERR_LIMIT, "%.64s...: too long a path", folder);
     static const struct {
         const char *name;
-        walk_take *take;
+        dl2_visit *take;
     } parts[] = {{"variants", take_made},
                  {"quality", take_scored},
                  {"load", take_loaded},
                  {"train", take_trained}};
-    struct walk walk = {.study = study, .selection = selection};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder, parts[i].name);
-        DL2_TRY(walk_folder(&walk, path, parts[i].take, error));
-    }
+    struct collecting into = {study, selection};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        dl2_walk(dl2_text("%s/%s", folder, parts[i].name), parts[i].take, &into);
     if (!study->variant_count && !study->arch_count && !study->broken.count &&
         !study->unfinished.count && !study->left_out.count && !dl2_search_results_exist(folder))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s holds no results: neither variants/, quality/, load/ nor train/ "
                              "has any; name the folder that a study wrote (its OUT)",
                              folder);
-    if (study->variant_count) { /* the original is always there to be compared with */
-        struct dl2_study_variant *raw;
-        DL2_TRY(add_variant(study, "raw", &raw, error));
-    }
-    DL2_TRY(read_figures(study, error));
-    DL2_TRY(sort_all(study, error));
-    DL2_TRY(dl2_study_keep_comparable_trainings(study, error));
-    DL2_TRY(DL2_NEW(&study->images, study->arch_count + 1, "networks", error));
+    if (study->variant_count) /* the original is always there to be compared with */
+        add_variant(study, "raw");
+    read_figures(study);
+    sort_all(study);
+    dl2_study_keep_comparable_trainings(study);
+    study->images = dl2_keep(study->arch_count, sizeof *study->images, "networks");
     for (size_t a = 0; a < study->arch_count; a++)
-        DL2_TRY(collect_predictions(study, a, error));
-    DL2_TRY(collect_evaluations(study, error));
-    DL2_TRY(dl2_study_keep_comparable_loading(study, error));
-    return collect_rounds(folder, selection, study, error);
+        collect_predictions(study, a);
+    collect_evaluations(study);
+    dl2_study_keep_comparable_loading(study);
+    collect_rounds(folder, &into);
+    return DL2_OK;
 }

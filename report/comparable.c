@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/comparable.h"
+#include "report/study.h"
 
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/scope.h"
 
 #include <math.h>
@@ -49,26 +48,26 @@ static bool are_alike(const json_t *own, const json_t *reference)
 
 /* -- variants that were made alike -- */
 
-/* What a variant was made from, or with: what variants that are compared agree on. A new reference;
- * NULL: nothing to compare by. */
+/* What a variant was made from, or with: what variants that are compared agree on. Kept; NULL:
+ * nothing to compare by. */
 static json_t *origin_of(const struct dl2_study_variant *variant, bool settings)
 {
     if (!variant->made)
         return NULL;
     if (settings)
-        return json_incref(json_object_get(variant->made, "options"));
+        return json_object_get(variant->made, "options");
     /* An image that failed is missing in the sums. */
     if (json_array_size(json_object_get(variant->made, "failed")))
         return NULL;
-    json_t *origin = json_object();
+    json_t *origin = dl2_keep_json(json_object());
     json_object_set(origin, "images", json_object_get(variant->made, "images"));
     json_object_set(origin, "source_bytes", json_object_get(variant->made, "source_bytes"));
     return origin;
 }
 
 /* Leaves out the trainings on a variant, if there are any. */
-static int leave_out_variant(struct dl2_study *study, size_t variant, const char *how,
-                             const char *difference, struct dl2_error *error)
+static void leave_out_variant(struct dl2_study *study, size_t variant, const char *how,
+                              const char *difference)
 {
     bool any = false;
     for (size_t i = study->run_count; i-- > 0;)
@@ -76,9 +75,9 @@ static int leave_out_variant(struct dl2_study *study, size_t variant, const char
             dl2_study_remove_run(study, i);
             any = true;
         }
-    return any ? dl2_study_leave_out(study, error, "trainings on %s: it was made %s, %s",
-                                     study->variants[variant].name, how, difference)
-               : DL2_OK;
+    if (any)
+        dl2_study_leave_out(study, "trainings on %s: it was made %s, %s",
+                            study->variants[variant].name, how, difference);
 }
 
 /* The variant whose origin most of its peers share; of equally many, the newest. */
@@ -107,29 +106,23 @@ static size_t find_usual(const struct dl2_study *study, json_t *const *origins, 
  * Leaves out trainings on variants that were made from other images than the others (with other
  * `settings`: than the others of their codec).
  */
-static int compare_variants_made(struct dl2_study *study, bool settings, struct dl2_error *error)
+static void compare_variants_made(struct dl2_study *study, bool settings)
 {
     const size_t count = study->variant_count;
-    json_t **origins;
-    DL2_TRY(DL2_NEW(&origins, count + 1, "variants", error));
+    DL2_AUTO_FREE json_t **origins = dl2_room(count + 1, sizeof *origins, "variants");
     for (size_t v = 0; v < count; v++)
         origins[v] = origin_of(&study->variants[v], settings);
-    int status = DL2_OK;
-    for (size_t v = 0; status == DL2_OK && v < count; v++) {
+    for (size_t v = 0; v < count; v++) {
         const size_t usual = find_usual(study, origins, settings ? study->variants[v].codec : NULL);
         char difference[1024] = "";
         if (origins[v] && usual < count)
             describe_difference(origins[v], origins[usual], difference, sizeof difference);
         if (difference[0])
-            status = leave_out_variant(study, v,
-                                       settings ? "with other settings than others of its codec"
-                                                : "from other images than other variants",
-                                       difference, error);
+            leave_out_variant(study, v,
+                              settings ? "with other settings than others of its codec"
+                                       : "from other images than other variants",
+                              difference);
     }
-    for (size_t v = 0; v < count; v++)
-        json_decref(origins[v]);
-    free(origins);
-    return status;
 }
 
 /* -- trainings -- */
@@ -138,7 +131,7 @@ static int compare_variants_made(struct dl2_study *study, bool settings, struct 
  * The settings that must be equal in trainings that are compared: the report's own list of settings
  * that bear on accuracy. Reports made before that list was added have none: there it is the
  * arguments without those that had no bearing then, the lengths of several stages, and the number
- * of classes. A new reference.
+ * of classes. Kept.
  */
 static json_t *settings_of(const struct dl2_study_run *run)
 {
@@ -150,9 +143,10 @@ static json_t *settings_of(const struct dl2_study_run *run)
         "skip-validation"};
     json_t *comparable = json_object_get(run->report, "comparable");
     if (json_is_object(comparable))
-        return json_incref(comparable);
+        return comparable;
     json_t *arguments = json_object_get(run->report, "arguments");
-    json_t *settings = json_is_object(arguments) ? json_copy(arguments) : json_object();
+    json_t *settings =
+        dl2_keep_json(json_is_object(arguments) ? json_copy(arguments) : json_object());
     for (size_t i = 0; i < sizeof without_bearing / sizeof *without_bearing; i++)
         json_object_del(settings, without_bearing[i]);
     json_t *lengths = json_array(), *stage; /* of a run in several stages, else null */
@@ -183,13 +177,13 @@ static bool is_better(const struct group *a, const struct group *b)
  * The run that the others of a network are compared with: the first of those with the settings that
  * most runs of the original have; where that is undecided, that most runs have; then the newest.
  */
-static int find_reference(const struct dl2_study *study, const char *arch, json_t *const *settings,
-                          size_t *reference, struct dl2_error *error)
+static size_t find_reference(const struct dl2_study *study, const char *arch,
+                             json_t *const *settings)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    DL2_AUTO_FREE struct group *groups = NULL;
     size_t count = 0, best = 0;
-    DL2_TRY(DL2_NEW(&groups, study->run_count + 1, "trainings", error));
+    DL2_AUTO_FREE struct group *groups =
+        dl2_room(study->run_count + 1, sizeof *groups, "trainings");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         if (strcmp(run->arch, arch) != 0)
@@ -206,19 +200,18 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
     for (size_t g = 1; g < count; g++)
         if (is_better(&groups[g], &groups[best]))
             best = g;
-    *reference = groups[best].first;
-    return DL2_OK;
+    return groups[best].first;
 }
 
 /* Names images that the original has and a variant's training hasn't, and the other way round. */
-static int compare_images(struct dl2_study *study, const struct dl2_study_run *run,
-                          const struct dl2_study_run *reference, struct dl2_error *error)
+static void compare_images(struct dl2_study *study, const struct dl2_study_run *run,
+                           const struct dl2_study_run *reference)
 {
     if (!(run->train_images != reference->train_images || run->val_images != reference->val_images))
-        return DL2_OK;
+        return;
     if (!isfinite(run->train_images + run->val_images + reference->train_images +
                   reference->val_images))
-        return DL2_OK;
+        return;
     char of[512], what[64], text[256];
     snprintf(of, sizeof of, "%s, %s", study->variants[run->variant].name, run->arch);
     snprintf(what, sizeof what, "seed %llu", (unsigned long long)run->seed);
@@ -229,46 +222,39 @@ static int compare_images(struct dl2_study *study, const struct dl2_study_run *r
                  ? study->variants[reference->variant].name
                  : "the original",
              reference->train_images, reference->val_images);
-    return dl2_study_add_failure(study, "train", of, what, text, error);
+    dl2_study_add_failure(study, "train", of, what, text);
 }
 
 /* Leaves out the network's runs that differ from the others in more than data and seed. */
-static int compare_trainings(struct dl2_study *study, const char *arch, struct dl2_error *error)
+static void compare_trainings(struct dl2_study *study, const char *arch)
 {
     const size_t count = study->run_count;
-    json_t **settings;
-    DL2_TRY(DL2_NEW(&settings, count + 1, "trainings", error));
+    DL2_AUTO_FREE json_t **settings = dl2_room(count + 1, sizeof *settings, "trainings");
     for (size_t i = 0; i < count; i++)
         settings[i] = settings_of(&study->runs[i]);
-    size_t left = 0, reference = 0;
-    int status = find_reference(study, arch, settings, &reference, error);
+    const size_t reference = find_reference(study, arch, settings);
     const struct dl2_study_run kept = study->runs[reference];
+    study->run_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct dl2_study_run *run = &study->runs[i];
+        const struct dl2_study_run run = study->runs[i];
+        const bool own = strcmp(run.arch, arch) == 0;
         char difference[1024] = "";
-        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
+        if (own)
             describe_difference(settings[i], settings[reference], difference, sizeof difference);
         if (difference[0]) {
-            status = dl2_study_leave_out(
-                study, error, "%s, %s, seed %llu: unlike the trainings that are shown, %s",
-                study->variants[run->variant].name, run->arch, (unsigned long long)run->seed,
-                difference);
-            dl2_study_free_run(run);
+            dl2_study_leave_out(study, "%s, %s, seed %llu: unlike the trainings that are shown, %s",
+                                study->variants[run.variant].name, arch,
+                                (unsigned long long)run.seed, difference);
             continue;
         }
-        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
-            status = compare_images(study, run, &kept, error);
-        study->runs[left++] = *run;
+        if (own)
+            compare_images(study, &run, &kept);
+        study->runs[study->run_count++] = run;
     }
-    study->run_count = left;
-    for (size_t i = 0; i < count; i++)
-        json_decref(settings[i]);
-    free(settings);
-    return status;
 }
 
 /* Leaves out trainings on files that the variant had before: the newest training has today's. */
-static int compare_files(struct dl2_study *study, struct dl2_error *error)
+static void compare_files(struct dl2_study *study)
 {
     for (size_t i = study->run_count; i-- > 0;) {
         const struct dl2_study_run *run = &study->runs[i], *newest = run;
@@ -282,39 +268,35 @@ static int compare_files(struct dl2_study *study, struct dl2_error *error)
         const double today = dl2_json_get_real(newest->report, "train_bytes", NAN);
         if (!(own < today || own > today))
             continue;
-        DL2_TRY(dl2_study_leave_out(
-            study, error,
-            "%s, %s, seed %llu: trained on other files than the variant's newest "
-            "training, train_bytes is %.0f, not %.0f",
-            study->variants[run->variant].name, run->arch, (unsigned long long)run->seed, own,
-            today));
+        dl2_study_leave_out(study,
+                            "%s, %s, seed %llu: trained on other files than the variant's newest "
+                            "training, train_bytes is %.0f, not %.0f",
+                            study->variants[run->variant].name, run->arch,
+                            (unsigned long long)run->seed, own, today);
         dl2_study_remove_run(study, i);
     }
-    return DL2_OK;
 }
 
-int dl2_study_keep_comparable_trainings(struct dl2_study *study, struct dl2_error *error)
+void dl2_study_keep_comparable_trainings(struct dl2_study *study)
 {
-    DL2_TRY(compare_variants_made(study, false, error));
-    DL2_TRY(compare_variants_made(study, true, error));
+    compare_variants_made(study, false);
+    compare_variants_made(study, true);
     for (size_t a = 0; a < study->arch_count; a++)
-        DL2_TRY(compare_trainings(study, study->archs[a], error));
-    return compare_files(study, error);
+        compare_trainings(study, study->archs[a]);
+    compare_files(study);
 }
 
 /* -- several studies -- */
 
-/* The settings of the trainings that are kept of a network. A new reference. */
+/* The settings of the trainings that are kept of a network. Kept. */
 static json_t *settings_of_network(const struct dl2_study *study, const char *arch)
 {
     static const char *const of_data[] = {"classes",     "channels",  "mean",         "std",
                                           "train-split", "val-split", "val-fraction", "split-seed"};
     json_t *settings = NULL;
     for (size_t i = 0; i < study->run_count && !settings; i++)
-        if (strcmp(study->runs[i].arch, arch) == 0) {
-            json_auto_t *all = settings_of(&study->runs[i]);
-            settings = json_copy(all);
-        }
+        if (strcmp(study->runs[i].arch, arch) == 0)
+            settings = dl2_keep_json(json_copy(settings_of(&study->runs[i])));
     for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
         json_object_del(settings, of_data[i]);
     return settings;
@@ -323,16 +305,14 @@ static json_t *settings_of_network(const struct dl2_study *study, const char *ar
 void dl2_study_compare_trainings(const struct dl2_study *study, const struct dl2_study *reference,
                                  const char *arch, char *out, size_t size)
 {
-    json_auto_t *own = settings_of_network(study, arch);
-    json_auto_t *its = settings_of_network(reference, arch);
-    describe_difference(own, its, out, size);
+    describe_difference(settings_of_network(study, arch), settings_of_network(reference, arch), out,
+                        size);
 }
 
 void dl2_study_compare_variants(const struct dl2_study_variant *variant,
                                 const struct dl2_study_variant *reference, char *out, size_t size)
 {
-    json_auto_t *own = origin_of(variant, true), *its = origin_of(reference, true);
-    describe_difference(own, its, out, size);
+    describe_difference(origin_of(variant, true), origin_of(reference, true), out, size);
 }
 
 /* -- loading -- */
@@ -345,48 +325,44 @@ static void add_machine(json_t *conditions, const json_t *report)
     json_object_set(conditions, "cores", json_object_get(machine, "cores"));
 }
 
-/* The settings that must be equal in measurements of loading that are compared. A new reference. */
+/* The settings that must be equal in measurements of loading that are compared. Kept. */
 static json_t *conditions_of(const json_t *loaded)
 {
     static const char *const fields[] = {"mode", "batch", "image_size", "workers", "config"};
-    json_t *conditions = json_object();
+    json_t *conditions = dl2_keep_json(json_object());
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         json_object_set(conditions, fields[i], json_object_get(loaded, fields[i]));
     add_machine(conditions, loaded);
     return conditions;
 }
 
-int dl2_study_keep_comparable_loading(struct dl2_study *study, struct dl2_error *error)
+void dl2_study_keep_comparable_loading(struct dl2_study *study)
 {
     const size_t index = dl2_study_find(study, "raw");
     const json_t *original = index < study->variant_count ? study->variants[index].loaded : NULL;
     const double images = dl2_json_get_real(original, "images", NAN);
-    json_auto_t *conditions = conditions_of(original);
+    const json_t *conditions = conditions_of(original);
     for (size_t i = 0; original && i < study->variant_count; i++) {
         struct dl2_study_variant *variant = &study->variants[i];
         const double own_images = dl2_json_get_real(variant->loaded, "images", images);
         char text[1024];
-        json_auto_t *own = conditions_of(variant->loaded);
-        describe_difference(own, conditions, text, sizeof text);
+        describe_difference(conditions_of(variant->loaded), conditions, text, sizeof text);
         if (text[0]) {
-            DL2_TRY(dl2_study_leave_out(study, error,
-                                        "loading %s: not measured as the original's was, %s",
-                                        variant->name, text));
-            json_decref(variant->loaded);
+            dl2_study_leave_out(study, "loading %s: not measured as the original's was, %s",
+                                variant->name, text);
             variant->loaded = NULL;
             variant->load_rate = NAN;
         } else if (own_images != images && isfinite(own_images) && isfinite(images)) {
             snprintf(text, sizeof text, "%.0f images, where the original has %.0f", own_images,
                      images);
-            DL2_TRY(dl2_study_add_failure(study, "load", variant->name, text, NULL, error));
+            dl2_study_add_failure(study, "load", variant->name, text, NULL);
         }
     }
-    return DL2_OK;
 }
 
 /* -- rounds -- */
 
-/* The settings that must be equal in measurements of speed that are compared. A new reference. */
+/* The settings that must be equal in measurements of speed that are compared. Kept. */
 static json_t *conditions_of_round(const struct dl2_round *round)
 {
     static const char *const own[] = {"data",      "val",  "images", "seed",
@@ -394,42 +370,25 @@ static json_t *conditions_of_round(const struct dl2_round *round)
     if (!round->network)
         return conditions_of(round->report);
     const json_t *arguments = json_object_get(round->report, "arguments");
-    json_t *conditions = json_is_object(arguments) ? json_copy((json_t *)arguments) : json_object();
+    json_t *conditions =
+        dl2_keep_json(json_is_object(arguments) ? json_copy((json_t *)arguments) : json_object());
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         json_object_del(conditions, own[i]);
     add_machine(conditions, round->report);
     return conditions;
 }
 
-/* The original's first measurement of the same kind, or NULL. */
-static const struct dl2_round *round_of_original(const struct dl2_rounds *rounds,
-                                                 const char *network)
-{
-    for (size_t i = 0; i < rounds->count; i++) {
-        const struct dl2_round *round = &rounds->items[i];
-        if (strcmp(round->variant, "raw") == 0 && !round->network == !network &&
-            (!network || strcmp(round->network, network) == 0))
-            return round;
-    }
-    return NULL;
-}
-
-int dl2_study_round_is_comparable(struct dl2_study *study, size_t index, bool *comparable,
-                                  struct dl2_error *error)
+bool dl2_study_round_is_comparable(struct dl2_study *study, size_t index)
 {
     const struct dl2_round *round = &study->rounds.items[index];
-    const struct dl2_round *original = round_of_original(&study->rounds, round->network);
+    const struct dl2_round *original = dl2_rounds_first(&study->rounds, round->network, "raw");
     char text[1024] = "";
-    if (original && original != round) {
-        json_auto_t *own = conditions_of_round(round), *its = conditions_of_round(original);
-        describe_difference(own, its, text, sizeof text);
-    }
-    *comparable = !text[0];
-    return *comparable
-               ? DL2_OK
-               : dl2_study_leave_out(
-                     study, error,
-                     "the speed of %s on %s, round %u: not measured as the original's was, %s",
-                     round->network ? round->network : "loading", round->variant, round->number,
-                     text);
+    if (original && original != round)
+        describe_difference(conditions_of_round(round), conditions_of_round(original), text,
+                            sizeof text);
+    if (text[0])
+        dl2_study_leave_out(
+            study, "the speed of %s on %s, round %u: not measured as the original's was, %s",
+            round->network ? round->network : "loading", round->variant, round->number, text);
+    return !text[0];
 }

@@ -2,8 +2,11 @@
 #include "report/conditions.h"
 
 #include "common/file.h"
+#include "common/json.h"
 #include "common/scope.h"
+#include "report/sentence.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,83 +31,171 @@ double dl2_time_of_condition(const char *name)
     return number * (*end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : NAN);
 }
 
-static int add_condition(const char *folder, const char *goal, const char *name,
-                         char *const *variants, struct dl2_study *study,
-                         struct dl2_conditions *conditions, struct dl2_error *error)
+static void add_condition(const char *folder, const char *goal, const char *name,
+                          char *const *variants, struct dl2_study *study,
+                          struct dl2_conditions *conditions)
 {
-    char path[4096], where[512];
-    if (strcmp(goal, "time") == 0 && !isfinite(dl2_time_of_condition(name)))
-        return dl2_study_leave_out(study, error, "%s/%s: no time such as 90s, 30m or 2h", goal,
-                                   name);
-    snprintf(path, sizeof path, "%s/%s/%s", folder, goal, name);
-    const struct dl2_study_selection selection = {.variants = variants};
-    struct dl2_condition own = {.goal = goal};
-    struct dl2_error why = DL2_ERROR_INIT;
-    int status = dl2_study_collect(path, &selection, &own.study, &why);
-    if (status == DL2_OK)
-        status = dl2_copy_text(name, &own.name, &why);
-    if (status == DL2_OK)
-        status = dl2_grow(&conditions->items, conditions->count, sizeof own, &why);
-    if (status < 0) {
-        free(own.name);
-        dl2_study_free(&own.study);
-        /* No folder, or nothing in it yet. */
-        return status == DL2_ERR_ARGUMENT || status == DL2_ERR_FORMAT
-                   ? DL2_OK
-                   : dl2_study_note_broken(study, &why, error);
+    if (strcmp(goal, "time") == 0 && !isfinite(dl2_time_of_condition(name))) {
+        dl2_study_leave_out(study, "%s/%s: no time such as 90s, 30m or 2h", goal, name);
+        return;
     }
+    const struct dl2_study_selection selection = {.variants = variants};
+    const char *where = dl2_text("%s/%s", goal, name);
+    struct dl2_condition own = {.goal = goal, .name = dl2_text_copy(name)};
+    struct dl2_error why = DL2_ERROR_INIT;
+    const int status =
+        dl2_study_collect(dl2_text("%s/%s", folder, where), &selection, &own.study, &why);
+    if (status == DL2_ERR_ARGUMENT || status == DL2_ERR_FORMAT)
+        return; /* no folder, or nothing in it yet */
+    dl2_study_note_broken(study, &why);
+    if (status < 0)
+        return;
+    conditions->items = dl2_keep_more(conditions->items, conditions->count, sizeof own);
     conditions->items[conditions->count++] = own;
-    snprintf(where, sizeof where, "%s/%s", goal, name);
-    return dl2_study_add_notes(study, &own.study, where, error);
+    dl2_study_add_notes(study, &own.study, where);
 }
 
-int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2_study *study,
-                           struct dl2_conditions *conditions, struct dl2_error *error)
+struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *variants,
+                                             struct dl2_study *study)
 {
-    *conditions = (struct dl2_conditions){NULL, 0};
+    struct dl2_conditions conditions = {NULL, 0};
     for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
         DL2_AUTO_LIST char **names = NULL;
+        struct dl2_error why = DL2_ERROR_INIT;
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, goals[g].name);
-        DL2_TRY(dl2_list_names(path, &names, error));
+        dl2_unless_memory(dl2_list_names(path, &names, &why), &why);
         for (size_t i = 0; names[i]; i++)
-            DL2_TRY(add_condition(folder, goals[g].name, names[i],
-                                  goals[g].own_names ? NULL : variants, study, conditions, error));
+            add_condition(folder, goals[g].name, names[i], goals[g].own_names ? NULL : variants,
+                          study, &conditions);
     }
-    return DL2_OK;
+    return conditions;
 }
 
-static int analyse_condition(struct dl2_condition *condition, double tolerance,
-                             struct dl2_error *error)
+void dl2_conditions_analyse(const struct dl2_conditions *conditions, double tolerance)
 {
     const struct dl2_question question = {.tolerance = tolerance};
-    const struct dl2_study *study = &condition->study;
-    DL2_TRY(DL2_NEW(&condition->analyses, study->arch_count + 1, "analyses", error));
-    for (size_t a = 0; a < study->arch_count; a++)
-        DL2_TRY(dl2_analyse(study, study->archs[a], &question, &condition->analyses[a], error));
-    return DL2_OK;
-}
-
-int dl2_conditions_analyse(struct dl2_conditions *conditions, double tolerance,
-                           struct dl2_error *error)
-{
     for (size_t i = 0; i < conditions->count; i++)
         for (size_t g = 0; g < sizeof goals / sizeof *goals; g++)
             if (goals[g].analysed && strcmp(goals[g].name, conditions->items[i].goal) == 0)
-                DL2_TRY(analyse_condition(&conditions->items[i], tolerance, error));
-    return DL2_OK;
+                conditions->items[i].analyses =
+                    dl2_analyse_all(&conditions->items[i].study, &question);
 }
 
-void dl2_conditions_free(struct dl2_conditions *conditions)
+/* ---- Times */
+
+static int by_seconds(const void *left, const void *right)
 {
-    for (size_t i = 0; i < conditions->count; i++) {
-        struct dl2_condition *condition = &conditions->items[i];
-        for (size_t a = 0; condition->analyses && a < condition->study.arch_count; a++)
-            dl2_analysis_free(&condition->analyses[a]);
-        free(condition->analyses);
-        free(condition->name);
-        dl2_study_free(&condition->study);
+    const struct dl2_time_budget *a = left, *b = right;
+    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
+}
+
+/* The variants that the budgets do not have yet. */
+static void add_names(struct dl2_time_budgets *budgets, const struct dl2_study *study)
+{
+    for (size_t v = 0; v < study->variant_count; v++) {
+        size_t known = 0;
+        while (known < budgets->name_count &&
+               strcmp(budgets->names[known], study->variants[v].name) != 0)
+            known++;
+        if (known < budgets->name_count)
+            continue;
+        budgets->names = dl2_keep_more(budgets->names, known, sizeof *budgets->names);
+        budgets->names[budgets->name_count++] = study->variants[v].name;
     }
-    free(conditions->items);
-    *conditions = (struct dl2_conditions){NULL, 0};
+}
+
+/* The budgets of a network: new ones at the end of the list, where it has none yet. */
+static struct dl2_time_budgets *find_arch(struct dl2_time_budgets **list, size_t *count,
+                                          const char *arch)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp((*list)[i].arch, arch) == 0)
+            return &(*list)[i];
+    *list = dl2_keep_more(*list, *count, sizeof **list);
+    (*list)[*count] = (struct dl2_time_budgets){.arch = arch};
+    return &(*list)[(*count)++];
+}
+
+struct dl2_time_budgets *dl2_time_budgets_find(const struct dl2_conditions *conditions,
+                                               size_t *count)
+{
+    struct dl2_time_budgets *list = NULL;
+    *count = 0;
+    for (size_t i = 0; i < conditions->count; i++) {
+        const struct dl2_condition *condition = &conditions->items[i];
+        const struct dl2_study *study = &condition->study;
+        for (size_t a = 0; strcmp(condition->goal, "time") == 0 && a < study->arch_count; a++) {
+            struct dl2_time_budgets *budgets = find_arch(&list, count, study->archs[a]);
+            budgets->items = dl2_keep_more(budgets->items, budgets->count, sizeof *budgets->items);
+            budgets->items[budgets->count++] = (struct dl2_time_budget){
+                condition, dl2_time_of_condition(condition->name), &condition->analyses[a]};
+        }
+    }
+    for (size_t i = 0; i < *count; i++) {
+        qsort(list[i].items, list[i].count, sizeof *list[i].items, by_seconds);
+        for (size_t b = 0; b < list[i].count; b++)
+            add_names(&list[i], &list[i].items[b].condition->study);
+    }
+    return list;
+}
+
+const struct dl2_comparison *dl2_time_budget_find(const struct dl2_time_budget *budget,
+                                                  const char *name)
+{
+    const struct dl2_study *study = &budget->condition->study;
+    const size_t v = dl2_study_find(study, name);
+    return v < study->variant_count ? &budget->analysis->comparisons[v] : NULL;
+}
+
+struct dl2_runs dl2_time_budget_runs(const struct dl2_time_budget *budget, const char *name)
+{
+    const struct dl2_study *study = &budget->condition->study;
+    return dl2_study_runs(study, dl2_study_find(study, name), budget->analysis->arch);
+}
+
+/* ---- Regimens */
+
+struct dl2_runs dl2_regimen_runs(const struct dl2_regimens *group, size_t v)
+{
+    return dl2_study_runs(&group->condition->study, v, group->analysis->arch);
+}
+
+/* What reports call the original: its folder's name. */
+static const char *name_of_original(const struct dl2_regimens *group)
+{
+    const struct dl2_runs runs =
+        dl2_regimen_runs(group, dl2_study_find(&group->condition->study, "raw"));
+    return runs.count ? dl2_json_get_text(runs.at->report, "variant", "") : "";
+}
+
+const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v,
+                              char out[DL2_REGIMEN_LABEL])
+{
+    const struct dl2_study *study = &group->condition->study;
+    const struct dl2_runs runs = dl2_regimen_runs(group, v);
+    struct dl2_sentence label = {out, DL2_REGIMEN_LABEL, 0};
+    size_t i;
+    json_t *stage;
+    out[0] = '\0';
+    if (strcmp(study->variants[v].name, "raw") == 0)
+        return strcpy(out, "original");
+    json_array_foreach(runs.count ? json_object_get(runs.at->report, "stages") : NULL, i, stage)
+    {
+        const json_t *size = json_object_get(stage, "image_size");
+        const char *variant = dl2_json_get_text(stage, "variant", "?");
+        if (strcmp(variant, name_of_original(group)) == 0)
+            variant = "raw";
+        dl2_say(&label, "%s%s:%g", i ? "," : "", variant, dl2_json_get_real(stage, "epochs", NAN));
+        if (json_is_string(size))
+            dl2_say(&label, ":size=%s", json_string_value(size));
+        else if (size)
+            dl2_say(&label, ":size=%g", json_number_value(size));
+        if (json_is_true(json_object_get(stage, "freeze")))
+            dl2_say(&label, ":freeze");
+    }
+    for (char *c = out; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr(":,=.-+", *c))
+            *c = '_';
+    return out;
 }

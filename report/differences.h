@@ -35,19 +35,17 @@ struct dl2_differences {
     size_t of_count; /* groups, none of them empty */
 };
 
-/* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(), on
- * failure too. */
-int dl2_differences_make(const struct dl2_run_pair *pairs, size_t count, enum dl2_measure measure,
-                         const struct dl2_prediction_table *reference,
-                         struct dl2_differences *table, struct dl2_error *error);
+/* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(). */
+struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, size_t count,
+                                            enum dl2_measure measure,
+                                            const struct dl2_prediction_table *reference);
 
 /* The part of `all` that has the columns `chosen`, [count] and growing. Free it, too. */
-int dl2_differences_choose(const struct dl2_differences *all, const uint32_t *chosen, size_t count,
-                           struct dl2_differences *part, struct dl2_error *error);
+struct dl2_differences dl2_differences_choose(const struct dl2_differences *all,
+                                              const uint32_t *chosen, size_t count);
 
 /* Mean squares of a table with images. */
-int dl2_differences_squares(const struct dl2_differences *table, struct dl2_mean_squares *squares,
-                            struct dl2_error *error);
+struct dl2_mean_squares dl2_differences_squares(const struct dl2_differences *table);
 void dl2_differences_free(struct dl2_differences *table);
 
 #endif

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/error.h"
 #include "common/file.h"
-#include "common/memory.h"
+#include "common/json.h"
 #include "common/option.h"
 #include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/group_column.h"
 #include "report/analysis.h"
-#include "report/collect.h"
-#include "report/decisions.h"
+#include "report/forecast.h"
 #include "report/groups.h"
 #include "report/page/answer.h"
-#include "report/page/latex.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
-#include "report/page/several_page.h"
-#include "report/pareto.h"
 #include "report/plan.h"
 #include "report/search_results.h"
-#include "report/several_answer.h"
 #include "report/speed.h"
+#include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -252,63 +248,53 @@ static const struct dl2_program program = {
     .min_arguments = 1,
 };
 
-/* "FOLDER/NAME" beside a page in FOLDER, or NULL if memory runs out. */
-static char *beside_page(const char *name)
+/* "FOLDER/NAME" beside a page in FOLDER. */
+static const char *beside_page(const char *name)
 {
-    char *path;
-    const int length = (int)(dl2_path_base(arguments.output) - arguments.output);
-    return asprintf(&path, "%.*s%s", length, arguments.output, name) < 0 ? NULL : path;
+    return dl2_text("%.*s%s", (int)(dl2_path_base(arguments.output) - arguments.output),
+                    arguments.output, name);
 }
 
-static struct dl2_latex latex; /* of --latex */
+/* What the page is drawn with, also for --latex. */
+static struct dl2_latex latex;
+static struct dl2_plotter plotter;
 
-/* What a page is drawn with. `folder`, which the caller frees, is made. */
-static int prepare_plotter(struct dl2_plotter *plotter, char **folder, struct dl2_error *error)
+static int prepare_plotter(struct dl2_error *error)
 {
-    *folder = beside_page("plots");
-    *plotter = (struct dl2_plotter){.folder = *folder, .gnuplot = arguments.gnuplot};
-    if (!*folder)
-        return dl2_error_memory(error, "the report");
+    plotter = (struct dl2_plotter){.folder = beside_page("plots"), .gnuplot = arguments.gnuplot};
     if (arguments.latex) {
         latex.folder = arguments.latex;
-        plotter->latex = &latex;
+        plotter.latex = &latex;
         DL2_TRY(dl2_make_folders(arguments.latex, error));
     }
     DL2_TRY(dl2_file_expect(arguments.output, error));
-    return dl2_make_folders(*folder, error);
+    return dl2_make_folders(plotter.folder, error);
 }
 
 /* Writes the file, and says why plots are missing. */
-static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
-                       struct dl2_error *error)
+static int finish_page(const struct dl2_bytes *html, struct dl2_error *error)
 {
-    int status = html->status;
-    if (status == DL2_OK)
-        status = dl2_file_write(arguments.output, html->bytes.data, html->bytes.size, error);
-    dl2_bytes_free(&html->bytes);
-    if (status == DL2_OK && plotter->latex)
-        status = dl2_latex_end(plotter->latex, error);
-    if (status == DL2_OK && plotter->problem[0])
-        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter->problem));
-    return status;
+    DL2_TRY(dl2_error_copy(error, &plotter.error));
+    DL2_TRY(dl2_file_write(arguments.output, html->data, html->size, error));
+    if (plotter.latex)
+        DL2_TRY(dl2_latex_end(plotter.latex, error));
+    if (plotter.problem[0])
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter.problem));
+    return DL2_OK;
 }
 
-/* Splits a list at blanks and commas. *list ends with NULL, is NULL for no text, and is to free
- * with dl2_free_list(). */
-static int split_list(const char *text, char ***list, struct dl2_error *error)
+/* Splits a list at blanks and commas. It ends with NULL, and is NULL for no text. */
+static char **split_list(const char *text)
 {
     static const char separators[] = " ,\t\n";
-    *list = NULL;
     if (!text)
-        return DL2_OK;
-    size_t count = 0;
-    DL2_TRY(DL2_NEW(list, 1, "the report", error)); /* where there is none */
-    for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
-        const size_t size = strcspn(text, separators);
-        DL2_TRY(dl2_list_append(list, &count, strndup(text, size), error));
-        text += size;
-    }
-    return DL2_OK;
+        return NULL;
+    char *rest = dl2_text_copy(text), *word;
+    char **list = dl2_keep(strlen(text) / 2 + 2, sizeof *list, "the report");
+    for (size_t count = 0; (word = strsep(&rest, separators));)
+        if (*word)
+            list[count++] = word;
+    return list;
 }
 
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
@@ -330,103 +316,139 @@ static int group_images(struct dl2_study *study, struct dl2_conditions *conditio
 
 static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_error *error)
 {
-    DL2_AUTO_LIST char **variant_list = NULL, **training_list = NULL;
-    DL2_TRY(split_list(arguments.variants, &variant_list, error));
-    DL2_TRY(split_list(arguments.trainings, &training_list, error));
-    const struct dl2_study_selection selection = {variant_list, training_list};
+    const struct dl2_study_selection selection = {split_list(arguments.variants),
+                                                  split_list(arguments.trainings)};
     DL2_TRY(dl2_study_collect(page->folder, &selection, study, error));
-    DL2_TRY(dl2_conditions_collect(page->folder, variant_list, study, &page->conditions, error));
+    page->conditions = dl2_conditions_collect(page->folder, selection.variants, study);
     DL2_TRY(group_images(study, &page->conditions, error));
-    DL2_TRY(dl2_loading_collect(page->folder, study, &page->loading, error));
-    DL2_TRY(dl2_search_results_collect(page->folder, &page->search, error));
-    return dl2_study_note_broken(study, &page->search.broken, error);
+    page->loading = dl2_loading_collect(page->folder, study);
+    page->search = dl2_search_results_collect(page->folder);
+    dl2_study_note_broken(study, &page->search.broken);
+    return DL2_OK;
 }
 
 /* The analysis of each network, by the plan's questions, and the look at it. */
 static int analyse(struct dl2_page *page, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
-    DL2_TRY(DL2_NEW(&page->analyses, study->arch_count + 1, "the report", error));
-    DL2_TRY(DL2_NEW(&page->speeds, study->arch_count + 1, "the report", error));
+    page->analyses = dl2_keep(study->arch_count, sizeof *page->analyses, "the report");
+    page->speeds = dl2_keep(study->arch_count, sizeof *page->speeds, "the report");
     DL2_TRY(check_codecs(study, error));
     DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
-        DL2_TRY(dl2_analyse(study, study->archs[a], &page->plan.questions[a], &page->analyses[a],
-                            error));
-        DL2_TRY(dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy, &page->speeds[a],
-                                   error));
+        page->analyses[a] = dl2_analyse(study, study->archs[a], &page->plan.questions[a]);
+        page->speeds[a] = dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy);
     }
     return arguments.forecast ? DL2_OK /* which shows no verdict */
                               : dl2_plan_record(&page->plan, study, page->analyses, error);
 }
 
-/* Draws the plots and writes the page around them. */
-static int draw_page(const struct dl2_page *found, struct dl2_error *error)
+/* Draws the plots and writes the page around them: that of several studies, or of one, where
+ * `several` is NULL. */
+static int draw_page(struct dl2_page *page, const struct dl2_several_studies *several,
+                     struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *plots_path = NULL, *name = strdup(found->folder);
-    struct dl2_plotter plotter;
-    struct dl2_page page = *found;
-    DL2_TRY(prepare_plotter(&plotter, &plots_path, error));
-    if (!name)
-        return dl2_error_memory(error, "the report");
-    for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
-        name[end - 1] = '\0';
-    page.title = arguments.title ? arguments.title : dl2_path_base(name);
-    page.plotter = &plotter;
-    struct dl2_html html = DL2_HTML_INIT(error);
-    dl2_page_write(&page, &html);
-    return finish_page(&html, &plotter, error);
-}
-
-static int draw_several(const struct dl2_several_studies *several, const struct dl2_study *notes,
-                        struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *plots_path = NULL;
-    struct dl2_plotter plotter;
-    DL2_TRY(prepare_plotter(&plotter, &plots_path, error));
-    const struct dl2_several_page page = {arguments.title, several, notes, &plotter};
-    struct dl2_html html = DL2_HTML_INIT(error);
-    dl2_several_page_write(&page, &html);
-    return finish_page(&html, &plotter, error);
-}
-
-/* Writes the answer beside the page. */
-static int save_answer(const json_t *answer, struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *path = beside_page("answer.json"), *table = beside_page("answer.csv");
-    return path && table && answer ? dl2_answer_save(answer, path, table, error)
-                                   : dl2_error_memory(error, "the answer");
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes html = DL2_BYTES_INIT;
+    DL2_TRY(prepare_plotter(error));
+    page->plotter = &plotter;
+    page->title = arguments.title;
+    if (several) {
+        dl2_several_page_write(page, several, &html);
+    } else {
+        char *name = dl2_text_copy(page->folder);
+        for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
+            name[end - 1] = '\0';
+        page->title = page->title ? page->title : dl2_path_base(name);
+        dl2_page_write(page, &html);
+    }
+    return finish_page(&html, error);
 }
 
 /* Writes the page and the answer beside it, and prints the answer. */
 static int write_report(struct dl2_page *page, bool quiet, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
-    DL2_TRY(dl2_conditions_analyse(&page->conditions, page->tolerance, error));
-    DL2_TRY(
-        dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs), &page->scores, error));
-    DL2_TRY(dl2_codec_sizes_find(study, &page->scores, &page->codecs, &page->sizes, error));
-    DL2_TRY(dl2_accuracy_sizes_find(study, page->analyses, page->speeds, page->sizes.anchor,
-                                    &page->accuracy_sizes, error));
-    if (!(page->fronts = dl2_pareto_of_bytes(study, page->analyses)))
-        return dl2_error_memory(error, "the report");
-    DL2_TRY(dl2_loss_changes_find(study, page->analyses, &page->losses, error));
-    DL2_TRY(draw_page(page, error));
-    json_auto_t *answer = dl2_answer_make(page);
-    DL2_TRY(save_answer(answer, error));
+    dl2_conditions_analyse(&page->conditions, page->tolerance);
+    page->scores = dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs));
+    page->sizes = dl2_codec_sizes_find(study, &page->scores, &page->codecs);
+    page->accuracy_sizes =
+        dl2_accuracy_sizes_find(study, page->analyses, page->speeds, page->sizes.anchor);
+    page->fronts = dl2_pareto_of_bytes(study, page->analyses);
+    page->losses = dl2_loss_changes_find(study, page->analyses);
+    DL2_TRY(draw_page(page, NULL, error));
+    const json_t *answer = dl2_answer_make(page);
+    DL2_TRY(dl2_answer_save(answer, beside_page("answer.json"), beside_page("answer.csv"), error));
     if (!quiet && (study->arch_count || !page->search.report))
         dl2_answer_print(answer);
     return DL2_OK;
 }
 
+/* ---- What dl2-study asks between rounds of trainings: "dl2-decisions/1" and "dl2-forecasts/1" of
+ * docs/formats.md */
+
+static const char *state_of(const struct dl2_analysis *analysis, size_t v, size_t wanted)
+{
+    const struct dl2_comparison *comparison = &analysis->comparisons[v];
+    if (comparison->decided)
+        return comparison->verdict == DL2_VERDICT_WITHIN ? "within" : "beyond";
+    if (comparison->blocker == v)
+        return wanted ? "open" : "undecided";
+    return dl2_analysis_seeds_wanted(analysis, comparison->blocker) ? "waits" : "behind";
+}
+
+static void add_decision(json_t *list, const char *network, const char *variant, const char *state,
+                         size_t seeds)
+{
+    json_array_append_new(list, json_pack("{s:o, s:o, s:s, s:I}", "network", dl2_json_text(network),
+                                          "variant", dl2_json_text(variant), "state", state,
+                                          "seeds", (json_int_t)seeds));
+}
+
+static json_t *make_decisions(const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    const size_t raw = dl2_study_find(study, "raw");
+    json_t *list = json_array();
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_analysis *analysis = &page->analyses[a];
+        size_t most = 0;
+        for (size_t v = 0; v < study->variant_count; v++) {
+            if (v == raw)
+                continue;
+            const size_t wanted = dl2_analysis_seeds_wanted(analysis, v);
+            most = wanted > most ? wanted : most;
+            add_decision(list, study->archs[a], study->variants[v].name,
+                         state_of(analysis, v, wanted), wanted);
+        }
+        add_decision(list, study->archs[a], "raw", most ? "open" : "done", most);
+    }
+    return json_pack("{s:s, s:o}", "schema", "dl2-decisions/1", "decisions", list);
+}
+
+/* What each variant loses by the tuned networks of `make forecast`, where that is known. */
+static json_t *make_forecasts(const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    json_t *list = json_array();
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_forecast *forecasts =
+            dl2_forecast_make(study, &page->conditions, study->archs[a]);
+        for (size_t v = 0; v < study->variant_count; v++)
+            if (isfinite(forecasts[v].tuned + forecasts[v].half))
+                json_array_append_new(list,
+                                      json_pack("{s:o, s:o, s:f, s:f}", "network",
+                                                dl2_json_text(study->archs[a]), "variant",
+                                                dl2_json_text(study->variants[v].name), "loss",
+                                                forecasts[v].tuned, "half", forecasts[v].half));
+    }
+    return json_pack("{s:s, s:o}", "schema", "dl2-forecasts/1", "forecasts", list);
+}
+
 /* For dl2-study: JSON on standard output, notes on the plan on standard error. */
 static int print_json(const struct dl2_page *page, struct dl2_error *error)
 {
-    json_auto_t *json = NULL;
-    if (arguments.forecast)
-        DL2_TRY(dl2_forecasts_make(page->study, &page->conditions, &json, error));
-    else if (!(json = dl2_decisions_make(page->study, page->analyses)))
-        return dl2_error_memory(error, "the decisions");
+    const json_t *json =
+        dl2_keep_json(arguments.forecast ? make_forecasts(page) : make_decisions(page));
     const bool written = json_dumpf(json, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF;
     for (size_t i = 0; arguments.decide && i < page->plan.note_count; i++)
         fprintf(stderr, "%s\n", DL2_SHOWN(page->plan.notes[i]));
@@ -436,39 +458,28 @@ static int print_json(const struct dl2_page *page, struct dl2_error *error)
 /* Collects, analyses, and prints JSON or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_page_free)
     struct dl2_page page = {.folder = folder,
                             .command = arguments.command,
                             .about = arguments.about,
                             .study = study,
                             .tolerance = arguments.question.tolerance,
-                            .codecs = arguments.codecs,
-                            .plan.lock = -1};
+                            .codecs = arguments.codecs};
     DL2_TRY(collect(study, &page, error));
     DL2_TRY(analyse(&page, error));
     return arguments.forecast || arguments.decide ? print_json(&page, error)
                                                   : write_report(&page, quiet, error);
 }
 
-/* The answer that was printed with a study's page. */
-static int print_saved_answer(const char *study, struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *path = dl2_path_join(study, "report/answer.json");
-    return path ? dl2_answer_print_saved(path, error) : dl2_error_memory(error, "the answer");
-}
-
 /* The summary of several studies. */
 static int report_several(char *const *folders, size_t count, struct dl2_study *notes, bool quiet,
                           struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_several_studies_free) struct dl2_several_studies several = {NULL};
-    DL2_AUTO_LIST char **variant_list = NULL;
+    struct dl2_several_studies several;
     dl2_looks_plan(&arguments.question.looks, 0, 1);
-    DL2_TRY(split_list(arguments.variants, &variant_list, error));
-    const struct dl2_study_selection selection = {.variants = variant_list};
+    const struct dl2_study_selection selection = {.variants = split_list(arguments.variants)};
     DL2_TRY(dl2_several_studies_collect(folders, count, &selection, &arguments.question, &several,
                                         notes, error));
-    DL2_TRY(draw_several(&several, notes, error));
+    DL2_TRY(draw_page(&(struct dl2_page){.study = notes}, &several, error));
     for (size_t i = 0; !quiet && i < several.network_count; i++) {
         struct dl2_several_answer answer;
         dl2_several_answer_make(&several, &several.networks[i], &answer);
@@ -496,7 +507,7 @@ int main(int argc, char **argv)
                                        : arguments.answer ? "with --answer"
                                                           : "with --new-plan");
 
-    DL2_CLEANUP(dl2_study_free) struct dl2_study study = {0};
+    struct dl2_study study = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer > 1)
         return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
@@ -509,7 +520,7 @@ int main(int argc, char **argv)
                                                                  : "range");
     if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
-                                : print_saved_answer(folders[0], &error)) < 0)
+                                : dl2_answer_print_saved(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }

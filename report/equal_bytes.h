@@ -17,9 +17,9 @@ struct dl2_equal_bytes {
     struct dl2_estimate accuracy, subset_accuracy, difference; /* percent; points, seed by seed */
 };
 
-/* All pairs of a network, sorted by bytes: [*count], to free, on failure too. */
-int dl2_equal_bytes_find(const struct dl2_study *study, const struct dl2_conditions *conditions,
-                         const char *arch, struct dl2_equal_bytes **pairs, size_t *count,
-                         struct dl2_error *error);
+/* All pairs of a network, sorted by bytes: [*count], kept. */
+struct dl2_equal_bytes *dl2_equal_bytes_find(const struct dl2_study *study,
+                                             const struct dl2_conditions *conditions,
+                                             const char *arch, size_t *count);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/forecast.h"
 
-#include "common/scope.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -20,13 +18,12 @@ static const struct dl2_study *find_tuned(const struct dl2_conditions *condition
 static double mean_loss(const struct dl2_study *study, const char *arch, size_t v)
 {
     const size_t raw = dl2_study_find(study, "raw");
+    const struct dl2_runs runs = dl2_study_runs(study, raw, arch);
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != raw || strcmp(run->arch, arch) != 0 || !run->evaluated)
-            continue;
-        const double loss = 100 * (run->evaluated[raw] - run->evaluated[v]);
+    for (size_t i = 0; i < runs.count; i++) {
+        const double *evaluated = runs.at[i].evaluated;
+        const double loss = evaluated ? 100 * (evaluated[raw] - evaluated[v]) : NAN;
         if (isfinite(loss)) {
             sum += loss;
             count++;
@@ -35,31 +32,31 @@ static double mean_loss(const struct dl2_study *study, const char *arch, size_t 
     return count ? sum / (double)count : NAN;
 }
 
-static int compare_tuned(const struct dl2_study *study, const struct dl2_study *tuned,
-                         const char *arch, struct dl2_forecast *forecasts, struct dl2_error *error)
+static void compare_tuned(const struct dl2_study *study, const struct dl2_study *tuned,
+                          const char *arch, struct dl2_forecast *forecasts)
 {
     const struct dl2_question question = {.tolerance = 1};
-    DL2_CLEANUP(dl2_analysis_free) struct dl2_analysis analysis = {0};
-    DL2_TRY(dl2_analyse(tuned, arch, &question, &analysis, error));
+    const struct dl2_analysis analysis = dl2_analyse(tuned, arch, &question);
     for (size_t v = 0; v < study->variant_count; v++) {
         const size_t own = dl2_study_find(tuned, study->variants[v].name);
-        struct dl2_forecast *forecast = &forecasts[v];
         if (own == tuned->variant_count)
             continue;
-        const struct dl2_comparison *comparison = &analysis.comparisons[own];
-        forecast->tuned = -comparison->difference;
-        forecast->half = dl2_comparison_half(comparison);
+        forecasts[v].tuned = -analysis.comparisons[own].difference;
+        forecasts[v].half = dl2_comparison_half(&analysis.comparisons[own]);
     }
-    return DL2_OK;
 }
 
-int dl2_forecast_make(const struct dl2_study *study, const struct dl2_conditions *conditions,
-                      const char *arch, struct dl2_forecast *forecasts, struct dl2_error *error)
+struct dl2_forecast *dl2_forecast_make(const struct dl2_study *study,
+                                       const struct dl2_conditions *conditions, const char *arch)
 {
     const struct dl2_study *tuned = find_tuned(conditions);
+    struct dl2_forecast *forecasts =
+        dl2_keep(study->variant_count, sizeof *forecasts, "the forecast");
     for (size_t v = 0; v < study->variant_count; v++)
         forecasts[v] = (struct dl2_forecast){mean_loss(study, arch, v), NAN, NAN};
-    return tuned ? compare_tuned(study, tuned, arch, forecasts, error) : DL2_OK;
+    if (tuned)
+        compare_tuned(study, tuned, arch, forecasts);
+    return forecasts;
 }
 
 bool dl2_forecast_any(const struct dl2_study *study, const struct dl2_forecast *forecasts)

@@ -19,9 +19,9 @@ struct dl2_forecast {
     double half;  /* of its 95% interval: chance of training, and the choice of images if known */
 };
 
-/* One for each variant of the study: [variant_count]. */
-int dl2_forecast_make(const struct dl2_study *study, const struct dl2_conditions *conditions,
-                      const char *arch, struct dl2_forecast *forecasts, struct dl2_error *error);
+/* One for each variant of the study: [variant_count], kept. */
+struct dl2_forecast *dl2_forecast_make(const struct dl2_study *study,
+                                       const struct dl2_conditions *conditions, const char *arch);
 
 /* Is any forecast known? */
 bool dl2_forecast_any(const struct dl2_study *study, const struct dl2_forecast *forecasts);

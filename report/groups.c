@@ -13,16 +13,10 @@ struct dl2_group_line {
     size_t number; /* of the line, from 1 */
 };
 
-static int begin(const char *name, struct dl2_grouping *groups, struct dl2_error *error)
-{
-    *groups = (struct dl2_grouping){.name = dl2_hide_passwords(name)};
-    return groups->name ? DL2_OK : dl2_error_memory(error, "the groups of images");
-}
-
 int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_grouping *groups,
                           struct dl2_error *error)
 {
-    DL2_TRY(begin(name, groups, error));
+    *groups = (struct dl2_grouping){.name = dl2_keep_block(dl2_hide_passwords(name))};
     const int code = regcomp(&groups->regex, regex, REG_EXTENDED);
     groups->is_regex = code == 0;
     if (groups->is_regex)
@@ -67,10 +61,9 @@ static int read_line(char *line, size_t length, struct dl2_grouping *groups,
 int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_grouping *groups,
                          struct dl2_error *error)
 {
-    const int status = begin(name, groups, error);
-    groups->text = *text;
+    *groups =
+        (struct dl2_grouping){.name = dl2_keep_block(dl2_hide_passwords(name)), .text = *text};
     *text = (struct dl2_bytes)DL2_BYTES_INIT;
-    DL2_TRY(status);
     const bool ended = groups->text.size && groups->text.data[groups->text.size - 1] == '\n';
     if (!ended)
         DL2_TRY(dl2_bytes_append(&groups->text, "\n", 1, error));
@@ -78,8 +71,7 @@ int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_gr
     size_t lines = 0;
     for (const char *byte = at; byte < end; byte++)
         lines += *byte == '\n';
-    if (!(groups->lines = dl2_calloc(lines, sizeof *groups->lines)))
-        return dl2_error_memory(error, "%s: %zu lines", groups->name, lines);
+    groups->lines = dl2_keep(lines, sizeof *groups->lines, "%s: %zu lines", groups->name, lines);
     for (char *next; at < end; at = next + 1) {
         next = memchr(at, '\n', (size_t)(end - at));
         *next = '\0';
@@ -99,8 +91,6 @@ void dl2_grouping_free(struct dl2_grouping *groups)
 {
     if (groups->is_regex)
         regfree(&groups->regex);
-    free(groups->name);
-    free(groups->lines);
     dl2_bytes_free(&groups->text);
     *groups = (struct dl2_grouping){0};
 }
@@ -150,9 +140,9 @@ static int compare_members(const void *a, const void *b)
 static int number_groups(const struct dl2_grouping *groups, struct dl2_prediction_table *table,
                          size_t *alone, struct dl2_error *error)
 {
-    DL2_AUTO_FREE struct member *members = NULL;
-    DL2_TRY(DL2_NEW(&members, table->count, "the groups of images", error));
-    DL2_TRY(DL2_NEW(&table->group, table->count, "the groups of images", error));
+    DL2_AUTO_FREE struct member *members =
+        dl2_room(table->count, sizeof *members, "the groups of images");
+    table->group = dl2_keep(table->count, sizeof *table->group, "the groups of images");
     *alone = 0;
     for (size_t i = 0; i < table->count; i++) {
         members[i] = find_group(groups, table->keys + i * table->key_size, i);
@@ -189,11 +179,11 @@ static const char *plural(size_t count)
 }
 
 /* Adds what became of one network's images to study->grouped, once if several have the same. */
-static int describe(struct dl2_study *study, size_t arch, const struct dl2_grouping *groups,
-                    size_t alone, struct dl2_error *error)
+static void describe(struct dl2_study *study, size_t arch, const struct dl2_grouping *groups,
+                     size_t alone)
 {
     const struct dl2_prediction_table *table = &study->images[arch];
-    char text[2048] = "", *all;
+    char text[2048] = "";
     struct dl2_sentence sentence = {text, sizeof text, 0};
     dl2_say(&sentence,
             "The %zu validation images count as %zu groups (%.512s), whose images are "
@@ -208,14 +198,10 @@ static int describe(struct dl2_study *study, size_t arch, const struct dl2_group
                 plural(unused), unused == 1 ? "is" : "are");
     if (table->group_count < DL2_FEW_GROUPS)
         dl2_say(&sentence, " So few groups make the intervals rough.");
-    if (study->grouped && strstr(study->grouped, text))
-        return DL2_OK;
-    if (asprintf(&all, "%s%s%s", study->grouped ? study->grouped : "", study->grouped ? " " : "",
-                 text) < 0)
-        return dl2_error_memory(error, "the groups of images");
-    free(study->grouped);
-    study->grouped = all;
-    return DL2_OK;
+    if (!study->grouped)
+        study->grouped = dl2_text_copy(text);
+    else if (!strstr(study->grouped, text))
+        study->grouped = dl2_text("%s %s", study->grouped, text);
 }
 
 int dl2_study_group(struct dl2_study *study, const struct dl2_grouping *groups,
@@ -226,7 +212,7 @@ int dl2_study_group(struct dl2_study *study, const struct dl2_grouping *groups,
         if (!study->images[a].count)
             continue;
         DL2_TRY(number_groups(groups, &study->images[a], &alone, error));
-        DL2_TRY(describe(study, a, groups, alone, error));
+        describe(study, a, groups, alone);
     }
     return DL2_OK;
 }

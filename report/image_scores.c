@@ -2,7 +2,7 @@
 #include "report/image_scores.h"
 
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/quote.h"
 #include "common/scope.h"
 #include "common/stats.h"
@@ -15,34 +15,21 @@ double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t varian
     return scores->scores + (variant * scores->metrics.count + metric) * scores->count;
 }
 
-void dl2_image_scores_free(struct dl2_image_scores *scores)
-{
-    for (size_t i = 0; i < scores->count; i++)
-        free(scores->keys[i]);
-    free(scores->keys);
-    free(scores->scores);
-    free(scores->bytes);
-    free(scores->spreads);
-}
-
 /* Lists the images that the variant has scores of. */
-static int list_images(const struct dl2_study_variant *variant, struct dl2_image_scores *scores,
-                       struct dl2_error *error)
+static void list_images(const struct dl2_study_variant *variant, struct dl2_image_scores *scores)
 {
     json_auto_t *file = NULL;
     json_t *row;
     const json_t *rows = json_object_get(dl2_study_scores(variant, &file), "per_image");
     size_t i;
-    free(scores->keys);
-    DL2_TRY(DL2_NEW(&scores->keys, json_array_size(rows) + 1, "images", error));
+    scores->keys = dl2_keep(json_array_size(rows), sizeof *scores->keys, "images");
     json_array_foreach(rows, i, row)
     {
         const char *key = dl2_json_get_text(row, "key", NULL);
         if (key)
-            DL2_TRY(dl2_copy_text(key, &scores->keys[scores->count++], error));
+            scores->keys[scores->count++] = dl2_text_copy(key);
     }
     qsort(scores->keys, scores->count, sizeof *scores->keys, dl2_compare_texts);
-    return DL2_OK;
 }
 
 static void read_variant(const struct dl2_study *study, size_t variant,
@@ -96,32 +83,32 @@ static struct dl2_score_spread find_spread(const struct dl2_study *study,
     return spread;
 }
 
-int dl2_image_scores_read(const struct dl2_study *study, size_t first,
-                          struct dl2_image_scores *scores, struct dl2_error *error)
+struct dl2_image_scores dl2_image_scores_read(const struct dl2_study *study, size_t first)
 {
-    *scores = (struct dl2_image_scores){.keys = NULL};
-    dl2_metric_names_find(study, &scores->metrics);
-    const size_t metrics = scores->metrics.count;
+    struct dl2_image_scores scores = {.keys = NULL};
+    dl2_metric_names_find(study, &scores.metrics);
+    const size_t metrics = scores.metrics.count;
     if (first < study->variant_count)
-        DL2_TRY(list_images(&study->variants[first], scores, error));
-    for (size_t v = 0; !scores->count && v < study->variant_count; v++)
-        DL2_TRY(list_images(&study->variants[v], scores, error));
-    const size_t cells = study->variant_count * scores->count;
-    scores->bytes = dl2_calloc(cells + 1, sizeof *scores->bytes);
-    scores->scores = dl2_calloc(cells + 1, (metrics + 1) * sizeof *scores->scores);
-    scores->spreads = dl2_calloc(study->variant_count + 1, (metrics + 1) * sizeof *scores->spreads);
-    DL2_AUTO_FREE double *known = dl2_calloc(scores->count + 1, sizeof *known);
-    if (!scores->bytes || !scores->scores || !scores->spreads || !known)
-        return dl2_error_memory(error, "scores of %zu images", scores->count);
+        list_images(&study->variants[first], &scores);
+    for (size_t v = 0; !scores.count && v < study->variant_count; v++)
+        list_images(&study->variants[v], &scores);
+    const size_t cells = study->variant_count * scores.count;
+    scores.bytes = dl2_keep(cells, sizeof *scores.bytes, "scores of %zu images", scores.count);
+    scores.scores = dl2_keep(cells, (metrics + 1) * sizeof *scores.scores, "scores of %zu images",
+                             scores.count);
+    scores.spreads = dl2_keep(study->variant_count, (metrics + 1) * sizeof *scores.spreads,
+                              "scores of %zu variants", study->variant_count);
+    DL2_AUTO_FREE double *known =
+        dl2_room(scores.count, sizeof *known, "scores of %zu images", scores.count);
     for (size_t i = 0; i < cells; i++)
-        scores->bytes[i] = NAN;
+        scores.bytes[i] = NAN;
     for (size_t i = 0; i < cells * metrics; i++)
-        scores->scores[i] = NAN;
+        scores.scores[i] = NAN;
     for (size_t v = 0; v < study->variant_count; v++) {
-        if (scores->count)
-            read_variant(study, v, scores);
+        if (scores.count)
+            read_variant(study, v, &scores);
         for (size_t m = 0; m < metrics; m++)
-            scores->spreads[v * metrics + m] = find_spread(study, scores, v, m, known);
+            scores.spreads[v * metrics + m] = find_spread(study, &scores, v, m, known);
     }
-    return DL2_OK;
+    return scores;
 }

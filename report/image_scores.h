@@ -23,11 +23,9 @@ struct dl2_image_scores {
     struct dl2_score_spread *spreads; /* [variant][metric] */
 };
 
-/* The images are those of variant `first`, or, if that has no scores, of the first that has. Free
- * with dl2_image_scores_free(), on failure too. */
-int dl2_image_scores_read(const struct dl2_study *study, size_t first,
-                          struct dl2_image_scores *scores, struct dl2_error *error);
-void dl2_image_scores_free(struct dl2_image_scores *scores);
+/* The images are those of variant `first`, or, if that has no scores, of the first that has. What
+ * is pointed to is kept. */
+struct dl2_image_scores dl2_image_scores_read(const struct dl2_study *study, size_t first);
 
 /* [count] */
 double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t variant, size_t metric);

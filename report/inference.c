@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/inference.h"
 
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/random.h"
 #include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct dl2_estimate dl2_estimate_mean(double *values, size_t count)
@@ -51,14 +50,12 @@ static size_t unit_of(const struct dl2_groups *groups, size_t image)
     return groups ? groups->of[image] : image;
 }
 
-int dl2_mean_squares(const double *table, size_t seeds, size_t images,
-                     const struct dl2_groups *groups, struct dl2_mean_squares *squares,
-                     struct dl2_error *error)
+struct dl2_mean_squares dl2_mean_squares(const double *table, size_t seeds, size_t images,
+                                         const struct dl2_groups *groups)
 {
     const size_t units = groups ? groups->count : images;
-    double *sizes = dl2_calloc(units, 3 * sizeof *sizes);
-    if (!sizes)
-        return dl2_error_memory(error, "%zu validation images", images);
+    DL2_AUTO_FREE double *sizes =
+        dl2_room(units, 3 * sizeof *sizes, "%zu validation images", images);
     double *row = sizes + units, *columns = row + units;
     double total = 0, all = 0, of_seeds = 0, of_images = 0, size_squares = 0;
     for (size_t i = 0; i < images; i++)
@@ -83,9 +80,8 @@ int dl2_mean_squares(const double *table, size_t seeds, size_t images,
         of_images += columns[u] * columns[u] / S;
         size_squares += sizes[u] * sizes[u];
     }
-    free(sizes);
     const double scale = (U / I) * (U / I); /* from sums to means */
-    *squares = (struct dl2_mean_squares){
+    return (struct dl2_mean_squares){
         .seeds = seeds,
         .units = units,
         .mean = mean,
@@ -96,7 +92,6 @@ int dl2_mean_squares(const double *table, size_t seeds, size_t images,
                         : 0,
         .unit = fmax(1, 2 * size_squares / I / 3) / I,
     };
-    return DL2_OK;
 }
 
 double dl2_variance_of_images(const struct dl2_mean_squares *squares)
@@ -120,15 +115,12 @@ void dl2_middle_95(double *draws, size_t count, double *low, double *high)
     *high = dl2_percentile(draws, count, 0.975);
 }
 
-int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
-                   const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws,
-                   struct dl2_error *error)
+void dl2_pigeonhole(const double *table, size_t seeds, size_t images,
+                    const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws)
 {
     const size_t units = groups ? groups->count : images;
-    DL2_AUTO_FREE uint32_t *times = dl2_calloc(units, sizeof *times);
-    DL2_AUTO_FREE double *rows = dl2_calloc(seeds, sizeof *rows);
-    if (!times || !rows)
-        return dl2_error_memory(error, "%zu validation images", images);
+    DL2_AUTO_FREE uint32_t *times = dl2_room(units, sizeof *times, "%zu validation images", images);
+    DL2_AUTO_FREE double *rows = dl2_room(seeds, sizeof *rows, "%zu seeds", seeds);
     struct dl2_random random;
     dl2_random_init(&random, stream, DL2_RANDOM_BOOTSTRAP, 0, 0);
     for (size_t draw = 0; draw < draws; draw++) {
@@ -148,7 +140,6 @@ int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
         for (size_t s = 0; s < seeds; s++)
             means[draw] += rows[dl2_random_below(&random, (uint32_t)seeds)] / (double)seeds;
     }
-    return DL2_OK;
 }
 
 /* ---- The noise of a training, from all variants together */
@@ -248,16 +239,12 @@ static void fit_rows_and_seeds(struct layout *layout, double *squares)
     }
 }
 
-int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl2_noise *noise,
-                       struct dl2_error *error)
+struct dl2_noise dl2_noise_estimate(const double *table, size_t rows, size_t seeds)
 {
-    *noise = (struct dl2_noise){.deviation = NAN};
-    if (rows == 0 || seeds == 0)
-        return DL2_OK;
-    DL2_AUTO_FREE size_t *counts = dl2_calloc(rows + seeds, 2 * sizeof *counts);
-    DL2_AUTO_FREE double *effects = dl2_calloc(2 * rows + seeds, sizeof *effects);
-    if (!counts || !effects)
-        return dl2_error_memory(error, "%zu rows of %zu seeds", rows, seeds);
+    DL2_AUTO_FREE size_t *counts =
+        dl2_room(rows + seeds, 2 * sizeof *counts, "%zu rows of %zu seeds", rows, seeds);
+    DL2_AUTO_FREE double *effects =
+        dl2_room(2 * rows + seeds, sizeof *effects, "%zu rows of %zu seeds", rows, seeds);
     struct layout layout = {.table = table,
                             .rows = rows,
                             .seeds = seeds,
@@ -270,10 +257,8 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
     fit_rows_and_seeds(&layout, squares);
     for (size_t r = 0; r < rows; r++)
         sum += squares[r];
-    noise->freedom = layout.freedom;
-    if (layout.freedom)
-        noise->deviation = sqrt(sum / (double)layout.freedom);
-    return DL2_OK;
+    const double deviation = layout.freedom ? sqrt(sum / (double)layout.freedom) : NAN;
+    return (struct dl2_noise){deviation, layout.freedom};
 }
 
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise)
@@ -289,4 +274,49 @@ struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struc
     const double of_others = others > 0 ? others * 2 * noise->deviation * noise->deviation : 0;
     return (struct dl2_spread){.variance = (of_own + of_others) / (own + others) / (double)pairs,
                                .freedom = own + others};
+}
+
+/* ---- Several studies */
+
+void dl2_random_effects(const double *differences, const double *variances, size_t count,
+                        struct dl2_random_effects *effects)
+{
+    double mean = 0, of_means = 0, chance = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean += differences[i] / (double)count;
+        chance += variances[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++)
+        of_means += (differences[i] - mean) * (differences[i] - mean);
+    if (count > 1)
+        of_means /= (double)count - 1;
+    /* By luck studies agree more than their own chance allows: that is no certainty. */
+    const double least = dl2_student_quantile(0.025, INFINITY) * sqrt(chance / (double)count);
+    const double half = fmax(dl2_confidence95(sqrt(of_means), count), count ? least : 0);
+    *effects = (struct dl2_random_effects){
+        .mean = count ? mean : NAN,
+        .half = half,
+        .half_new = half * sqrt((double)count + 1),
+        .between = count > 1 ? sqrt(fmax(0, of_means - chance)) : NAN,
+    };
+}
+
+double dl2_noninferiority_p(double difference, const struct dl2_spread *spread, double tolerance)
+{
+    const double margin = difference + tolerance;
+    if (!(spread->freedom > 0) || !isfinite(spread->variance))
+        return 1;
+    if (!(spread->variance > 0))
+        return margin >= 0 ? 0 : 1;
+    return dl2_student_tail(margin / sqrt(spread->variance), spread->freedom);
+}
+
+void dl2_partial_conjunction(double *p, size_t count)
+{
+    dl2_sort(p, count);
+    for (size_t i = 0; i < count; i++) {
+        p[i] = fmin(1, (double)(count - i) * p[i]);
+        if (i)
+            p[i] = fmax(p[i], p[i - 1]);
+    }
 }

@@ -22,8 +22,6 @@
 #ifndef DL2_REPORT_INFERENCE_H
 #define DL2_REPORT_INFERENCE_H
 
-#include "common/error.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,9 +78,8 @@ struct dl2_mean_squares {
  * images: what a sum differs from the mean of as many images, times groups / images (the
  * linearized ratio: Cochran, Sampling Techniques, 1977, ch. 9A).
  */
-int dl2_mean_squares(const double *table, size_t seeds, size_t images,
-                     const struct dl2_groups *groups, struct dl2_mean_squares *squares,
-                     struct dl2_error *error);
+struct dl2_mean_squares dl2_mean_squares(const double *table, size_t seeds, size_t images,
+                                         const struct dl2_groups *groups);
 
 /*
  * The part of the variance of the mean that the choice of images adds, never negative. It counts as
@@ -102,8 +99,7 @@ struct dl2_noise {
     double deviation; /* standard deviation; NAN where the table can't tell */
     size_t freedom;
 };
-int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl2_noise *noise,
-                       struct dl2_error *error);
+struct dl2_noise dl2_noise_estimate(const double *table, size_t rows, size_t seeds);
 
 /*
  * The chance of training of a mean over `pairs` seeds. `variance` is that of the pairs' differences
@@ -127,8 +123,49 @@ void dl2_middle_95(double *draws, size_t count, double *low, double *high);
  * the analytic variance: its own is (1 - 1/S) MS_seed / (S I) + (1 - 1/I) MS_image / (S I) + (1 -
  * 1/S)(1 - 1/I) MS_residual / (S I), which is too small for few seeds. Groups are drawn whole.
  */
-int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
-                   const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws,
-                   struct dl2_error *error);
+void dl2_pigeonhole(const double *table, size_t seeds, size_t images,
+                    const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws);
+
+/*
+ * One question, asked of several datasets: what is the mean difference, what would one more dataset
+ * show, and on how many of them is a variant within the tolerance? Arithmetic alone: no files, no
+ * text. The studies must be independent of each other.
+ *
+ * Datasets are drawn by chance (random effects), and each counts the same. Meta-analysis usually
+ * weights studies by their precision, but that takes their variances as known. Estimated from a few
+ * seeds, such weights make the Hartung-Knapp-Sidik-Jonkman interval (with tau^2 by Paule & Mandel)
+ * hold the mean in as few as 83% of summaries instead of 95%. Student's t of the plain mean holds
+ * it in 95% or more, however unequal the studies' variances are (Bakirov & Szekely, "Student's
+ * t-test for Gaussian scale mixtures", Journal of Mathematical Sciences 139, 2006; Ibragimov &
+ * Mueller, "t-statistic based correlation and heterogeneity robust inference", Journal of Business
+ * & Economic Statistics 28, 2010). The interval is never narrower than if the datasets had one true
+ * difference (Jackson, Law, Ruecker & Schwarzer, "The Hartung-Knapp modification for random-effects
+ * meta-analysis", Statistics in Medicine 36, 2017).
+ */
+struct dl2_random_effects {
+    double mean;     /* over datasets; NAN without any */
+    double half;     /* of its 95% interval, Student's t; INFINITY for one dataset */
+    double half_new; /* of the 95% prediction interval: what one more such study would measure */
+    /* Standard deviation of the true differences between datasets (Hedges & Olkin, Statistical
+     * Methods for Meta-Analysis, 1985, ch. 9); 0 where chance explains all. NAN for one dataset. */
+    double between;
+};
+
+/* Of what `count` studies measured, each with the variance of its error. */
+void dl2_random_effects(const double *differences, const double *variances, size_t count,
+                        struct dl2_random_effects *effects);
+
+/* The one-sided p-value of "the variant loses at least the tolerance" in one study. 1 where the
+ * spread is not known. */
+double dl2_noninferiority_p(double difference, const struct dl2_spread *spread, double tolerance);
+
+/*
+ * Partial conjunction: replaces the studies' p-values, in any order, by those of "fewer than k of
+ * them are within the tolerance", p[k - 1] for k = 1 to `count`. They rise with k, so the largest k
+ * with p[k - 1] <= 2.5% is a lower bound on the number of datasets. (count - k + 1) times the k-th
+ * smallest, which holds for dependent p-values, too (Benjamini & Heller, "Screening for partial
+ * conjunction hypotheses", Biometrics 64, 2008).
+ */
+void dl2_partial_conjunction(double *p, size_t count);
 
 #endif

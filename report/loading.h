@@ -7,7 +7,7 @@
 #define DL2_REPORT_LOADING_H
 
 #include "report/analysis.h"
-#include "report/collect.h"
+#include "report/study.h"
 
 struct dl2_loading_setup {
     char *storage; /* "memory", "disk"; "cache-25": a disk, with a cache in memory */
@@ -22,11 +22,8 @@ struct dl2_loading {
     size_t network_count;
 };
 
-/* Collects what there is of the study's variants. Files that are broken are added to `study`. Fails
- * only where memory runs out. Free with dl2_loading_free(), on failure too. */
-int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_loading *loading,
-                        struct dl2_error *error);
-void dl2_loading_free(struct dl2_loading *loading);
+/* Collects what there is of the study's variants. Files that are broken are added to `study`. */
+struct dl2_loading dl2_loading_collect(const char *folder, struct dl2_study *study);
 
 /* Is it a disk with a cache in memory? */
 bool dl2_loading_caches(const struct dl2_loading_setup *setup);

@@ -5,44 +5,34 @@ libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/answer.c report/page/answer.h \
 	report/page/curve.c report/page/curve.h \
-	report/page/forest_plot.c report/page/forest_plot.h \
-	report/page/latex.c report/page/latex.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
 	report/analysis.c report/analysis.h \
 	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
 	report/codec_sizes.c report/codec_sizes.h \
-	report/collect.c report/collect.h \
-	report/comparable.c report/comparable.h \
+	report/collect.c \
+	report/comparable.c \
 	report/conditions.c report/conditions.h \
-	report/decisions.c report/decisions.h \
 	report/differences.c report/differences.h \
 	report/equal_bytes.c report/equal_bytes.h \
-	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
-	report/page/gnuplot.c report/page/gnuplot.h \
 	report/page/html.c report/page/html.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
-	report/meta_analysis.c report/meta_analysis.h \
-	report/pareto.c report/pareto.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
 	report/matrix.c report/matrix.h \
-	report/metric_guides.c report/metric_guides.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
 	report/page/parts.c report/page/parts.h \
 	report/page/plot.c report/page/plot.h \
 	report/prediction_table.c report/prediction_table.h \
-	report/regimens.c report/regimens.h \
 	report/repetitions.c report/repetitions.h \
 	report/rounds.c report/rounds.h \
-	report/run_means.c report/run_means.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \
 	report/page/section_accuracy.c \
@@ -72,16 +62,12 @@ libreport_la_SOURCES = \
 	report/page/section_training.c \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
-	report/page/several_page.c report/page/several_page.h \
-	report/page/style.c report/page/style.h \
+	report/page/several_page.c \
 	report/page/table.c report/page/table.h \
 	report/sentence.h \
-	report/several_answer.c report/several_answer.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
-	report/texts.c report/texts.h \
-	report/time_budgets.c report/time_budgets.h \
 	report/timeline.c report/timeline.h \
 	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

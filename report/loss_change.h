@@ -16,13 +16,13 @@ struct dl2_loss_change { /* one variant, one network */
 };
 
 /* Of the network study->archs[arch], whose analysis this is. `changes` is [variant_count]. */
-int dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                          size_t arch, struct dl2_loss_change *changes, struct dl2_error *error);
+void dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                           size_t arch, struct dl2_loss_change *changes);
 
-/* Of all networks: [arch * variant_count + variant], to free; NULL: no training kept its
- * predictions. `analyses` is [arch_count]. */
-int dl2_loss_changes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                          struct dl2_loss_change **changes, struct dl2_error *error);
+/* Of all networks: [arch * variant_count + variant], kept; NULL: no training kept its
+ * predictions. */
+struct dl2_loss_change *dl2_loss_changes_find(const struct dl2_study *study,
+                                              const struct dl2_analysis *analyses);
 
 /* Is the loss certainly higher? */
 bool dl2_loss_is_higher(const struct dl2_loss_change *change);

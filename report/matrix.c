@@ -2,11 +2,10 @@
 #include "report/matrix.h"
 
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/scope.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- What the trainings themselves validated on */
@@ -21,12 +20,11 @@ struct sets {
 
 static void find_sets(const struct dl2_study *study, const char *arch, struct sets *sets)
 {
-    const struct dl2_study_run *original =
-        dl2_study_first_run(study, dl2_study_find(study, "raw"), arch);
+    const struct dl2_runs original = dl2_study_runs(study, dl2_study_find(study, "raw"), arch);
     *sets = (struct sets){.count = 1};
-    if (original) { /* its first set is its own */
+    if (original.count) { /* its first set is its own */
         sets->original = sets->count;
-        sets->at[sets->count++] = dl2_study_val_set(original, 0);
+        sets->at[sets->count++] = dl2_study_val_set(original.at, 0);
     }
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
@@ -105,11 +103,10 @@ static struct dl2_estimate estimate(const struct dl2_study *study, const char *a
                                     const struct sets *sets, size_t row, size_t column,
                                     double *values)
 {
+    const struct dl2_runs runs = dl2_study_runs(study, row, arch);
     size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != row || strcmp(run->arch, arch) != 0)
-            continue;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct dl2_study_run *run = &runs.at[i];
         const double accuracy = sets             ? accuracy_in(run, sets, column)
                                 : run->evaluated ? 100 * run->evaluated[column]
                                                  : NAN;
@@ -140,33 +137,22 @@ static void fill_matrix(const struct dl2_study *study, struct dl2_matrix *matrix
             matrix->most = fmax(matrix->most, fabs(matrix->cells[i].mean - matrix->original));
 }
 
-int dl2_matrix_make(const struct dl2_study *study, const char *arch, struct dl2_matrix *matrix,
-                    struct dl2_error *error)
+struct dl2_matrix dl2_matrix_make(const struct dl2_study *study, const char *arch)
 {
     struct sets sets;
     const bool evaluated = are_evaluated(study, arch);
-    *matrix = (struct dl2_matrix){.evaluated = evaluated, .original = NAN};
+    struct dl2_matrix matrix = {.evaluated = evaluated, .original = NAN};
     if (!evaluated && !find_others(study, arch))
-        return DL2_OK;
+        return matrix;
     find_sets(study, arch, &sets);
-    matrix->rows = study->variant_count;
-    matrix->columns = evaluated ? study->variant_count : sets.count;
-    matrix->compared = evaluated ? matrix->columns : sets.original + 1;
-    matrix->cells = dl2_calloc(matrix->rows, matrix->columns * sizeof *matrix->cells);
-    matrix->names = dl2_calloc(matrix->columns, sizeof *matrix->names);
-    matrix->has_row = dl2_calloc(matrix->rows, sizeof *matrix->has_row);
-    matrix->has_column = dl2_calloc(matrix->columns, sizeof *matrix->has_column);
-    DL2_AUTO_FREE double *values = dl2_calloc(study->run_count, sizeof *values);
-    if (!matrix->cells || !matrix->names || !matrix->has_row || !matrix->has_column || !values)
-        return dl2_error_memory(error, "%zu variants", study->variant_count);
-    fill_matrix(study, matrix, arch, evaluated ? NULL : &sets, values);
-    return DL2_OK;
-}
-
-void dl2_matrix_free(struct dl2_matrix *matrix)
-{
-    free(matrix->has_column);
-    free(matrix->has_row);
-    free(matrix->names);
-    free(matrix->cells);
+    matrix.rows = study->variant_count;
+    matrix.columns = evaluated ? study->variant_count : sets.count;
+    matrix.compared = evaluated ? matrix.columns : sets.original + 1;
+    matrix.cells = dl2_keep(matrix.rows, matrix.columns * sizeof *matrix.cells, "the matrix");
+    matrix.names = dl2_keep(matrix.columns, sizeof *matrix.names, "the matrix");
+    matrix.has_row = dl2_keep(matrix.rows, sizeof *matrix.has_row, "the matrix");
+    matrix.has_column = dl2_keep(matrix.columns, sizeof *matrix.has_column, "the matrix");
+    DL2_AUTO_FREE double *values = dl2_room(study->run_count, sizeof *values, "the matrix");
+    fill_matrix(study, &matrix, arch, evaluated ? NULL : &sets, values);
+    return matrix;
 }

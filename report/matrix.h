@@ -20,11 +20,8 @@ struct dl2_matrix {
     double most;                /* largest difference to that, points */
 };
 
-/* By the evaluations if networks of two or more variants have any. Free with dl2_matrix_free(), on
- * failure too. */
-int dl2_matrix_make(const struct dl2_study *study, const char *arch, struct dl2_matrix *matrix,
-                    struct dl2_error *error);
-void dl2_matrix_free(struct dl2_matrix *matrix);
+/* By the evaluations if networks of two or more variants have any. What is pointed to is kept. */
+struct dl2_matrix dl2_matrix_make(const struct dl2_study *study, const char *arch);
 
 /* The column of the images that a row was trained on. */
 size_t dl2_matrix_own(const struct dl2_matrix *matrix, size_t row);

@@ -2,12 +2,12 @@
 #include "report/metric_trust.h"
 
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/scope.h"
 #include "common/stats.h"
+#include "report/sentence.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- The metrics, and their figures */
@@ -65,34 +65,26 @@ static int8_t tell_apart(const double *a, const double *b, double *scratch)
     return low > 0 ? 1 : high < 0 ? -1 : 0;
 }
 
-int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error)
+struct dl2_accuracy_order dl2_accuracy_order_make(const struct dl2_study *study,
+                                                  const struct dl2_analysis *analysis, size_t arch)
 {
     const size_t count = study->variant_count;
-    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.accuracy = NULL};
-    DL2_AUTO_FREE double *scratch = dl2_calloc(DL2_REPETITIONS, sizeof *scratch);
-    *order = (struct dl2_accuracy_order){.variants = count};
-    DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
-    order->images = repetitions.images;
-    if (!repetitions.accuracy)
-        return DL2_OK;
-    order->signs = dl2_calloc(count, count);
-    if (!scratch || !order->signs)
-        return dl2_error_memory(error, "the order of %zu variants", count);
+    const struct dl2_repetitions repetitions = dl2_repetitions_draw(study, analysis, arch);
+    DL2_AUTO_FREE double *accuracy = repetitions.accuracy;
+    DL2_AUTO_FREE double *scratch =
+        dl2_room(DL2_REPETITIONS, sizeof *scratch, "the order of variants");
+    struct dl2_accuracy_order order = {.variants = count, .images = repetitions.images};
+    if (!accuracy)
+        return order;
+    order.signs = dl2_keep(count, count, "the order of %zu variants", count);
     for (size_t v = 0; v < count; v++)
         for (size_t w = 0; w < v; w++) {
-            const int8_t sign = tell_apart(repetitions.accuracy + v * DL2_REPETITIONS,
-                                           repetitions.accuracy + w * DL2_REPETITIONS, scratch);
-            order->signs[v * count + w] = sign;
-            order->signs[w * count + v] = (int8_t)-sign;
+            const int8_t sign =
+                tell_apart(accuracy + v * DL2_REPETITIONS, accuracy + w * DL2_REPETITIONS, scratch);
+            order.signs[v * count + w] = sign;
+            order.signs[w * count + v] = (int8_t)-sign;
         }
-    return DL2_OK;
-}
-
-void dl2_accuracy_order_free(struct dl2_accuracy_order *order)
-{
-    free(order->signs);
-    order->signs = NULL;
+    return order;
 }
 
 /* ---- Ranks */
@@ -113,41 +105,40 @@ static void bound_tau(struct dl2_ranking *ranking, double x, double y)
     ranking->high = fmin(1, fmax((sum + open) / scale, (sum + open) / measured));
 }
 
-int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                     const struct dl2_accuracy_order *order, const double *values,
-                     struct dl2_ranking *ranking, struct dl2_error *error)
+struct dl2_ranking dl2_ranking_make(const struct dl2_study *study,
+                                    const struct dl2_analysis *analysis,
+                                    const struct dl2_accuracy_order *order, const double *values)
 {
     const size_t all = study->variant_count, raw = dl2_study_find(study, "raw");
-    *ranking = (struct dl2_ranking){.tau = NAN, .low = NAN, .high = NAN};
-    DL2_AUTO_FREE size_t *variants = NULL;
-    DL2_TRY(DL2_NEW(&variants, all + 1, "variants", error));
+    struct dl2_ranking ranking = {.tau = NAN, .low = NAN, .high = NAN};
+    DL2_AUTO_FREE size_t *variants = dl2_room(all + 1, sizeof *variants, "variants");
     for (size_t v = 0; v < all; v++)
         if (v != raw && !isnan(values[v]) && isfinite(analysis->comparisons[v].accuracy.mean))
-            variants[ranking->variants++] = v;
+            variants[ranking.variants++] = v;
     size_t tied = 0, tied_accuracy = 0, opposed = 0;
-    for (size_t i = 0; i < ranking->variants; i++)
-        for (size_t k = i + 1; k < ranking->variants; k++) {
+    for (size_t i = 0; i < ranking.variants; i++)
+        for (size_t k = i + 1; k < ranking.variants; k++) {
             const size_t v = variants[i], w = variants[k];
             const int by_value = compare(values[v], values[w]);
             const int by_accuracy = compare(analysis->comparisons[v].accuracy.mean,
                                             analysis->comparisons[w].accuracy.mean);
             const int told = order->signs && by_value ? order->signs[v * all + w] : 0;
-            ranking->pairs++;
+            ranking.pairs++;
             tied += !by_value;
             tied_accuracy += !by_accuracy;
-            ranking->alike += by_value * by_accuracy > 0;
+            ranking.alike += by_value * by_accuracy > 0;
             opposed += by_value * by_accuracy < 0;
-            ranking->told += told != 0;
-            ranking->told_alike += told * by_value > 0;
+            ranking.told += told != 0;
+            ranking.told_alike += told * by_value > 0;
         }
     /* Kendall, Rank Correlation Methods, 1948: tau-b. */
-    const double x = (double)(ranking->pairs - tied), y = (double)(ranking->pairs - tied_accuracy);
-    if (ranking->variants < 3 || !(x > 0) || !(y > 0))
-        return DL2_OK;
-    ranking->tau = ((double)ranking->alike - (double)opposed) / sqrt(x * y);
+    const double x = (double)(ranking.pairs - tied), y = (double)(ranking.pairs - tied_accuracy);
+    if (ranking.variants < 3 || !(x > 0) || !(y > 0))
+        return ranking;
+    ranking.tau = ((double)ranking.alike - (double)opposed) / sqrt(x * y);
     if (order->signs)
-        bound_tau(ranking, x, y);
-    return DL2_OK;
+        bound_tau(&ranking, x, y);
+    return ranking;
 }
 
 /* ---- Images that a variant breaks */
@@ -161,12 +152,11 @@ static size_t tell_fates(const struct dl2_study *study, const char *arch, size_t
     size_t seeds = 0;
     memset(counts, 0, 3 * images * sizeof *counts);
     size_t *right = counts, *broken = counts + images, *mended = counts + 2 * images;
-    for (size_t r = 0; r < study->run_count; r++) {
-        const struct dl2_study_run *own = &study->runs[r];
-        if (own->variant != variant || strcmp(own->arch, arch) != 0 || !own->correct)
-            continue;
+    const struct dl2_runs runs = dl2_study_runs(study, variant, arch);
+    for (size_t r = 0; r < runs.count; r++) {
+        const struct dl2_study_run *own = &runs.at[r];
         const struct dl2_study_run *original = dl2_study_run_of(study, raw, arch, own->seed);
-        if (!original || !original->correct)
+        if (!own->correct || !original || !original->correct)
             continue;
         seeds++;
         for (size_t i = 0; i < images; i++) {
@@ -289,19 +279,19 @@ static void take_scores(const json_t *rows, const struct dl2_metric_names *metri
     }
 }
 
-static int find_breakage(const struct dl2_study *study, size_t arch, size_t variant,
-                         const struct dl2_metric_names *metrics, const json_t *rows,
-                         struct dl2_breakage *breakage, struct dl2_error *error)
+static void find_breakage(const struct dl2_study *study, size_t arch, size_t variant,
+                          const struct dl2_metric_names *metrics, const json_t *rows,
+                          struct dl2_breakage *breakage)
 {
     const struct dl2_prediction_table *table = &study->images[arch];
     const size_t images = table->count, raw = dl2_study_find(study, "raw");
     if (!images)
-        return DL2_OK;
-    DL2_AUTO_FREE uint8_t *fates = dl2_calloc(images, sizeof *fates);
-    DL2_AUTO_FREE size_t *counts = dl2_calloc(images, 3 * sizeof *counts);
-    DL2_AUTO_FREE double *values = dl2_calloc(images, (metrics->count + 1) * sizeof *values);
-    if (!fates || !counts || !values)
-        return dl2_error_memory(error, "%zu validation images", images);
+        return;
+    DL2_AUTO_FREE uint8_t *fates = dl2_room(images, sizeof *fates, "%zu validation images", images);
+    DL2_AUTO_FREE size_t *counts =
+        dl2_room(images, 3 * sizeof *counts, "%zu validation images", images);
+    DL2_AUTO_FREE double *values =
+        dl2_room(images, (metrics->count + 1) * sizeof *values, "%zu validation images", images);
     breakage->seeds = tell_fates(study, study->archs[arch], raw, variant, images, fates, counts);
     for (size_t i = 0; i < images; i++) {
         breakage->broken += fates[i] == FATE_BROKEN;
@@ -319,14 +309,15 @@ static int find_breakage(const struct dl2_study *study, size_t arch, size_t vari
         breakage->metrics[m].broken_median *= sign;
         breakage->metrics[m].kept_median *= sign;
     }
-    return DL2_OK;
 }
 
-int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
-                       struct dl2_breakage *breakages, struct dl2_error *error)
+struct dl2_breakage *dl2_breakages_find(const struct dl2_study *study,
+                                        const struct dl2_metric_names *metrics)
 {
+    struct dl2_breakage *breakages =
+        dl2_keep(study->arch_count, study->variant_count * sizeof *breakages, "%zu variants",
+                 study->variant_count);
     for (size_t i = 0; i < study->arch_count * study->variant_count; i++) {
-        breakages[i] = (struct dl2_breakage){.seeds = 0};
         for (size_t m = 0; m < DL2_MAX_METRICS; m++)
             breakages[i].metrics[m].broken_median = breakages[i].metrics[m].kept_median =
                 breakages[i].metrics[m].worse = breakages[i].metrics[m].low =
@@ -339,8 +330,132 @@ int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_na
         const json_t *rows =
             json_object_get(dl2_study_scores(&study->variants[v], &file), "per_image");
         for (size_t a = 0; a < study->arch_count; a++)
-            DL2_TRY(find_breakage(study, a, v, metrics, rows,
-                                  &breakages[a * study->variant_count + v], error));
+            find_breakage(study, a, v, metrics, rows, &breakages[a * study->variant_count + v]);
     }
-    return DL2_OK;
+    return breakages;
+}
+
+/* ---- Which metric is the best guide? */
+
+const char *dl2_metric_title(const struct dl2_study *study, const char *metric)
+{
+    return dl2_json_get_text(json_object_get(study->quality, "titles"), metric, metric);
+}
+
+double dl2_guide_value(const struct dl2_guide *guide, const struct dl2_study_variant *variant)
+{
+    return guide->metric ? dl2_metric_aggregate(variant, guide->metric, guide->part)
+                         : variant->bits_per_pixel;
+}
+
+static struct dl2_guides list_guides(const struct dl2_metric_names *metrics)
+{
+    struct dl2_guides guides = {.count = 0};
+    for (size_t m = 0; m < metrics->count; m++) {
+        const bool lower = metrics->lower_is_better[m];
+        guides.items[guides.count++] = (struct dl2_guide){metrics->names[m], "mean", "mean", lower};
+        guides.items[guides.count++] =
+            (struct dl2_guide){metrics->names[m], lower ? "p95" : "p5",
+                               lower ? "95th percentile" : "5th percentile", lower};
+    }
+    guides.items[guides.count++] = (struct dl2_guide){.metric = NULL};
+    return guides;
+}
+
+struct dl2_guides dl2_guides_make(const struct dl2_study *study,
+                                  const struct dl2_analysis *analysis,
+                                  const struct dl2_accuracy_order *order,
+                                  const struct dl2_metric_names *metrics)
+{
+    DL2_AUTO_FREE double *values = dl2_room(study->variant_count, sizeof *values, "the metrics");
+    DL2_AUTO_FREE bool *scored = dl2_room(study->variant_count, sizeof *scored, "the metrics");
+    bool any = false; /* metrics and size are compared on the same variants */
+    struct dl2_guides guides = list_guides(metrics);
+    for (size_t i = 0; i < guides.count; i++) {
+        struct dl2_guide *guide = &guides.items[i];
+        for (size_t v = 0; v < study->variant_count; v++) {
+            values[v] =
+                dl2_guide_value(guide, &study->variants[v]) * (guide->lower_is_better ? -1 : 1);
+            scored[v] |= guide->metric && !isnan(values[v]);
+            any |= scored[v];
+            if (!guide->metric && any && !scored[v])
+                values[v] = NAN;
+        }
+        guide->ranking = dl2_ranking_make(study, analysis, order, values);
+        guides.any |= isfinite(guide->ranking.tau);
+    }
+    return guides;
+}
+
+/* The metrics of the highest tau, and the others. */
+struct best {
+    const struct dl2_ranking *first; /* NULL: none has a tau */
+    double tau;
+    size_t equals, others;
+    size_t reach; /* of the others, whose interval reaches that of the first */
+};
+
+static bool is_best(const struct dl2_guide *guide, const struct best *best)
+{
+    return guide->metric && guide->ranking.tau >= best->tau;
+}
+
+static struct best find_best(const struct dl2_guides *guides)
+{
+    struct best best = {.tau = -INFINITY};
+    for (size_t i = 0; i < guides->count; i++)
+        if (guides->items[i].metric && guides->items[i].ranking.tau > best.tau) {
+            best.tau = guides->items[i].ranking.tau;
+            best.first = &guides->items[i].ranking;
+        }
+    for (size_t i = 0; best.first && i < guides->count; i++) {
+        const struct dl2_guide *guide = &guides->items[i];
+        best.equals += is_best(guide, &best);
+        if (!guide->metric || is_best(guide, &best) || isnan(guide->ranking.tau))
+            continue;
+        best.others++;
+        best.reach += !(guide->ranking.high < best.first->low);
+    }
+    return best;
+}
+
+static void say_names(struct dl2_sentence *writer, const struct dl2_guides *guides,
+                      const struct dl2_study *study, const struct best *best)
+{
+    for (size_t i = 0, written = 0; i < guides->count; i++) {
+        const struct dl2_guide *guide = &guides->items[i];
+        if (!is_best(guide, best))
+            continue;
+        dl2_say(writer, "%s%s (%s)", dl2_joint(written++, best->equals),
+                dl2_metric_title(study, guide->metric), guide->title);
+    }
+}
+
+void dl2_guides_say(const struct dl2_guides *guides, const struct dl2_study *study, char *text,
+                    size_t size)
+{
+    const struct best best = find_best(guides);
+    const struct dl2_ranking *first = best.first, *bits = &guides->items[guides->count - 1].ranking;
+    struct dl2_sentence writer = {text, size, 0};
+    text[0] = '\0';
+    if (!first)
+        return;
+    dl2_say(&writer, "Of the %zu pairs of %zu variants, ", first->pairs, first->variants);
+    say_names(&writer, guides, study, &best);
+    dl2_say(&writer, "%s %zu as accuracy does", best.equals == 1 ? " orders" : " each order",
+            first->alike);
+    if (isfinite(bits->tau))
+        dl2_say(&writer, "; size alone orders %zu", bits->alike);
+    dl2_say(&writer, ".");
+    if (first->told) {
+        dl2_say(&writer, " Of the %zu whose accuracies can be told apart, %s %zu", first->told,
+                best.equals == 1 ? "it orders" : "each orders", first->told_alike);
+        if (isfinite(bits->tau) && bits->told == first->told)
+            dl2_say(&writer, ", size alone %zu", bits->told_alike);
+        dl2_say(&writer, ".");
+    }
+    if (best.equals + best.others > 1 && (best.equals > 1 || best.reach))
+        dl2_say(&writer,
+                " %s, so this study does not show that one metric is a better guide than another.",
+                best.reach ? "The intervals overlap" : "They are equal");
 }

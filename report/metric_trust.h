@@ -34,10 +34,9 @@ struct dl2_accuracy_order {
                       NULL: nothing is known of chance */
     bool images;   /* the choice of images is among the chances */
 };
-/* Free with dl2_accuracy_order_free(), on failure too. */
-int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error);
-void dl2_accuracy_order_free(struct dl2_accuracy_order *order);
+/* The signs are kept. */
+struct dl2_accuracy_order dl2_accuracy_order_make(const struct dl2_study *study,
+                                                  const struct dl2_analysis *analysis, size_t arch);
 
 /*
  * Variants ordered by one figure, against their order by accuracy: Kendall's tau-b, from 1 (the
@@ -58,9 +57,9 @@ struct dl2_ranking {
 };
 
 /* Ranks by `values` [variant_count], higher is nearer to the original; NAN: not known. */
-int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                     const struct dl2_accuracy_order *order, const double *values,
-                     struct dl2_ranking *ranking, struct dl2_error *error);
+struct dl2_ranking dl2_ranking_make(const struct dl2_study *study,
+                                    const struct dl2_analysis *analysis,
+                                    const struct dl2_accuracy_order *order, const double *values);
 
 /*
  * Images that a variant breaks: those which networks trained on the original get right, and those
@@ -82,12 +81,48 @@ struct dl2_breakage { /* of one variant and network */
     } metrics[DL2_MAX_METRICS];
 };
 
-/* breakages[arch * variant_count + variant]. Reads each variant's quality file once more, for its
+/* [arch * variant_count + variant], kept. Reads each variant's quality file once more, for its
  * scores of single images; images are paired by key. */
-int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
-                       struct dl2_breakage *breakages, struct dl2_error *error);
+struct dl2_breakage *dl2_breakages_find(const struct dl2_study *study,
+                                        const struct dl2_metric_names *metrics);
 
 /* The interval of struct dl2_breakage; `share` is of `a` times `b` pairs. */
 void dl2_mann_whitney_interval(double share, size_t a, size_t b, double *low, double *high);
+
+/*
+ * By which figure should a quality be chosen? Every metric's mean and worse 5th percentile, and
+ * bits per pixel, each with how it orders the variants, and which metrics do best.
+ */
+
+enum { DL2_MAX_GUIDES = 2 * DL2_MAX_METRICS + 1 };
+
+/* What variants are ordered by: a metric's aggregate, or bits per pixel. */
+struct dl2_guide {
+    const char *metric; /* NULL: bits per pixel */
+    const char *part;   /* "mean" */
+    const char *title;  /* of the part */
+    bool lower_is_better;
+    struct dl2_ranking ranking;
+};
+
+struct dl2_guides { /* of one network */
+    struct dl2_guide items[DL2_MAX_GUIDES];
+    size_t count; /* bits per pixel comes last */
+    bool any;     /* has any of them a tau? */
+};
+
+/* "PSNR RGB" of "psnr_rgb"; its own name where dl2-quality has not told. */
+const char *dl2_metric_title(const struct dl2_study *study, const char *metric);
+double dl2_guide_value(const struct dl2_guide *guide, const struct dl2_study_variant *variant);
+
+/* `metrics` must outlive them. */
+struct dl2_guides dl2_guides_make(const struct dl2_study *study,
+                                  const struct dl2_analysis *analysis,
+                                  const struct dl2_accuracy_order *order,
+                                  const struct dl2_metric_names *metrics);
+/* Says which metrics come first, and whether the study can tell them from the others; empty where
+ * none has a tau. */
+void dl2_guides_say(const struct dl2_guides *guides, const struct dl2_study *study, char *text,
+                    size_t size);
 
 #endif

@@ -3,14 +3,12 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/scope.h"
 #include "report/sentence.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -39,11 +37,11 @@ struct plan_network {
 
 /* ---- The file */
 
-/* A plan without looks. Takes `earlier`, what there is of plans that were given up, over. */
+/* A plan without looks. Takes `earlier`, what there is of plans that were given up, over. Kept. */
 static json_t *new_file(json_t *earlier)
 {
-    return json_pack("{s:s,s:f,s:[],s:{},s:o}", "schema", SCHEMA, "error", DL2_CLAIMS_LEVEL,
-                     "looks", "trainings", "earlier", earlier);
+    return dl2_keep_json(json_pack("{s:s,s:f,s:[],s:{},s:o}", "schema", SCHEMA, "error",
+                                   DL2_CLAIMS_LEVEL, "looks", "trainings", "earlier", earlier));
 }
 
 static bool are_all(const json_t *array, json_type type)
@@ -114,6 +112,14 @@ static bool read_look(json_t *json, struct plan_look *look)
     return true;
 }
 
+/* A look that can be read. */
+static struct plan_look look_of(json_t *json)
+{
+    struct plan_look look;
+    read_look(json, &look);
+    return look;
+}
+
 static int check_file(json_t *file, const char *path, struct dl2_error *error)
 {
     json_t *looks, *trainings, *earlier, *item, *variant;
@@ -136,16 +142,17 @@ static int check_file(json_t *file, const char *path, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* *file is kept. */
 static int load(const char *path, json_t **file, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         *file = new_file(json_array());
-        return *file ? DL2_OK : dl2_error_memory(error, "the plan");
+        return DL2_OK;
     }
     int status = dl2_json_load(path, SCHEMA, file, &why);
     if (status == DL2_OK)
-        status = check_file(*file, path, &why);
+        status = check_file(dl2_keep_json(*file), path, &why);
     if (status < 0)
         dl2_error_set(error, status,
                       "%s. It says how often this study was looked at: put a whole copy back, or "
@@ -164,20 +171,18 @@ static json_t *date_now(void)
     return json_string(text);
 }
 
-static char *plan_path(const char *folder)
+static const char *plan_path(const char *folder)
 {
-    return dl2_path_join(folder, "report/plan.json");
+    return dl2_keep_block(dl2_path_join(folder, "report/plan.json"));
 }
 
 /* Locks the folder that the file is in; -1: it can't be made. */
 static int lock_folder(const char *path, struct dl2_error *error)
 {
     int lock = -1;
-    DL2_AUTO_FREE char *folder = NULL;
     if (dl2_make_folder_of(path, error) == DL2_OK)
-        folder = strndup(path, (size_t)(dl2_path_base(path) - path));
-    if (folder)
-        lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        lock = open(dl2_text("%.*s", (int)(dl2_path_base(path) - path), path),
+                    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR)
         ;
     return lock;
@@ -196,17 +201,17 @@ static void sum_training(const struct dl2_study_run *run, char sum[17])
 /* Which images of a network are in one group, in the order of their keys. */
 static json_t *sum_groups(const struct dl2_prediction_table *table)
 {
-    DL2_AUTO_FREE uint32_t *names = dl2_calloc(table->group_count + 1, sizeof *names);
+    DL2_AUTO_FREE uint32_t *names = dl2_room(table->group_count, sizeof *names, "groups of images");
     uint32_t next = 0;
     char text[17];
     XXH64_hash_t sum = table->count;
-    for (size_t i = 0; names && i < table->count; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         uint32_t *name = &names[table->group[table->order[i]]];
         *name = *name ? *name : ++next;
         sum = XXH3_64bits_withSeed(name, sizeof *name, sum);
     }
     snprintf(text, sizeof text, "%016llx", (unsigned long long)sum);
-    return names ? json_string(text) : NULL;
+    return json_string(text);
 }
 
 /* The object `name` of an object, made where there is none. Borrowed. */
@@ -218,11 +223,11 @@ static json_t *object_in(json_t *object, const char *name)
     return inner;
 }
 
-/* {network: {variant: {seed: sum}}} of the networks that verdicts can be shown of. */
+/* {network: {variant: {seed: sum}}} of the networks that verdicts can be shown of. Kept. */
 static json_t *list_trainings(const struct dl2_study *study)
 {
-    json_t *all = json_object();
-    for (size_t i = 0; all && i < study->run_count; i++) {
+    json_t *all = dl2_keep_json(json_object());
+    for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         char seed[24], sum[17];
         if (!isfinite(run->accuracy))
@@ -279,13 +284,12 @@ static size_t count_repeated(json_t *old, const json_t *now)
     return repeated;
 }
 
-/* This look, without what it spends and claims. */
+/* This look, without what it spends and claims. Kept. */
 static json_t *describe(const struct dl2_study *study, const struct dl2_question *question,
                         json_t *trainings)
 {
     const struct dl2_looks *looks = &question->looks;
     json_t *planned = json_array(), *variants = json_object(), *groups = json_object();
-    DL2_AUTO_FREE char *text = NULL;
     char sum[17];
     for (size_t i = 0; i < looks->count; i++)
         json_array_append_new(planned, json_integer((json_int_t)looks->seeds[i]));
@@ -302,17 +306,14 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
     for (size_t a = 0; a < study->arch_count; a++)
         if (study->images[a].group && json_object_get(trainings, study->archs[a]))
             json_object_set_new(groups, study->archs[a], sum_groups(&study->images[a]));
-    json_t *look = json_pack("{s:o,s:f,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance",
-                             question->tolerance, "planned", planned, "variants", variants,
-                             "groups", groups, "repeated", 0, "networks");
+    json_t *look = dl2_keep_json(json_pack(
+        "{s:o,s:f,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance", question->tolerance,
+        "planned", planned, "variants", variants, "groups", groups, "repeated", 0, "networks"));
     json_auto_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
                                    planned, "groups", groups, "trainings", trainings);
-    if (asked)
-        text = json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT);
-    if (look && text) {
-        snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
-        json_object_set_new(look, "data", json_string(sum));
-    }
+    const char *text = dl2_keep_block(json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT));
+    snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
+    json_object_set_new(look, "data", json_string(sum));
     return look;
 }
 
@@ -477,11 +478,12 @@ static void say_names(struct dl2_sentence *writer, const char *noun, json_t *nam
     dl2_say(writer, " %s", what);
 }
 
-/* The codecs of {variant: codec}, and those of its variants that have one of `codecs`. */
+/* The codecs of {variant: codec}, and those of its variants that have one of `codecs`. Kept, as is
+ * all below. */
 static json_t *codecs_of(json_t *variants)
 {
     const char *name;
-    json_t *codec, *codecs = json_object();
+    json_t *codec, *codecs = dl2_keep_json(json_object());
     json_object_foreach(variants, name, codec)
         json_object_set(codecs, json_string_value(codec), codec);
     return codecs;
@@ -490,7 +492,7 @@ static json_t *codecs_of(json_t *variants)
 static json_t *variants_of(json_t *variants, const json_t *codecs)
 {
     const char *name;
-    json_t *codec, *own = json_object();
+    json_t *codec, *own = dl2_keep_json(json_object());
     json_object_foreach(variants, name,
                         codec) if (json_object_get(codecs, json_string_value(codec)))
         json_object_set(own, name, codec);
@@ -501,7 +503,7 @@ static json_t *variants_of(json_t *variants, const json_t *codecs)
 static json_t *seeds_of(json_t *networks)
 {
     const char *name;
-    json_t *network, *seed, *seeds = json_object();
+    json_t *network, *seed, *seeds = dl2_keep_json(json_object());
     size_t i;
     json_object_foreach(networks, name, network)
         json_array_foreach(json_object_get(network, "seeds"), i, seed)
@@ -516,28 +518,21 @@ static void say_differences(struct dl2_sentence *writer, const char *noun, json_
     say_names(writer, noun, now, first, "added");
 }
 
-/* All of the looks before `count`, together. New references. */
+/* All of the looks before `count`, together. */
 struct plan_union {
     json_t *variants, *networks, *seeds;
 };
 
 static struct plan_union unite(const struct plan_look *looks, size_t count)
 {
-    struct plan_union all = {json_object(), json_object(), json_object()};
+    struct plan_union all = {dl2_keep_json(json_object()), dl2_keep_json(json_object()),
+                             dl2_keep_json(json_object())};
     for (size_t i = 0; i < count; i++) {
-        json_auto_t *seeds = seeds_of(looks[i].networks);
         json_object_update_missing(all.variants, looks[i].variants);
         json_object_update_missing(all.networks, looks[i].networks);
-        json_object_update_missing(all.seeds, seeds);
+        json_object_update_missing(all.seeds, seeds_of(looks[i].networks));
     }
     return all;
-}
-
-static void free_union(struct plan_union *all)
-{
-    json_decref(all->variants);
-    json_decref(all->networks);
-    json_decref(all->seeds);
 }
 
 /* Are images of a network grouped otherwise than when it was first looked at? */
@@ -575,20 +570,18 @@ static void say_changes(struct dl2_sentence *writer, const struct plan_look *loo
             dl2_say(writer, " to %g", looks[i].tolerance);
     if (other_tolerance)
         dl2_say(writer, " points");
-    DL2_CLEANUP(free_union) struct plan_union earlier = unite(looks, count - 1);
-    json_auto_t *first_codecs = codecs_of(first->variants);
-    json_auto_t *codecs = codecs_of(now->variants), *earlier_codecs = codecs_of(earlier.variants);
-    json_auto_t *seeds = seeds_of(now->networks), *first_seeds = seeds_of(first->networks);
-    json_auto_t *left = variants_of(earlier.variants, codecs);
-    json_auto_t *added = variants_of(now->variants, first_codecs);
+    const struct plan_union earlier = unite(looks, count - 1);
+    json_t *first_codecs = codecs_of(first->variants), *codecs = codecs_of(now->variants);
+    json_t *seeds = seeds_of(now->networks);
     const bool as_planned = json_equal(first->planned, now->planned);
-    say_differences(writer, "codec", first_codecs, earlier_codecs, codecs);
-    say_names(writer, "variant", left, now->variants, "left out");
-    say_names(writer, "variant", added, first->variants, "added");
+    say_differences(writer, "codec", first_codecs, codecs_of(earlier.variants), codecs);
+    say_names(writer, "variant", variants_of(earlier.variants, codecs), now->variants, "left out");
+    say_names(writer, "variant", variants_of(now->variants, first_codecs), first->variants,
+              "added");
     say_differences(writer, "network", first->networks, earlier.networks, now->networks);
     say_names(writer, "seed", earlier.seeds, seeds, "left out");
     if (!as_planned || !json_array_size(now->planned))
-        say_names(writer, "seed", seeds, first_seeds, "added");
+        say_names(writer, "seed", seeds, seeds_of(first->networks), "added");
     if (!as_planned)
         dl2_say(writer, "%sother numbers of seeds to look at", writer->used ? ", " : "");
     if (has_regrouped(looks, count))
@@ -633,17 +626,15 @@ static void write_notes(struct dl2_plan *plan, const struct plan_look *looks, si
 
 /* ---- A look */
 
-/* Fills the questions; `looks` are those before this one. */
-static int ask(struct dl2_plan *plan, const struct dl2_study *study, const struct plan_look *looks,
-               size_t count, const struct dl2_question *question, bool *nothing_left,
-               struct dl2_error *error)
+/* Fills the questions; `looks` are those before this one. Returns whether nothing is left to be
+ * claimed. */
+static bool ask(struct dl2_plan *plan, const struct dl2_study *study, const struct plan_look *looks,
+                size_t count, const struct dl2_question *question)
 {
-    struct plan_look now;
+    const struct plan_look now = look_of(plan->now);
     json_t *before = json_object_get(plan->file, "trainings");
-    if (!read_look(plan->now, &now))
-        return dl2_error_memory(error, "the plan");
     size_t repeated = 0;
-    *nothing_left = count > 0;
+    bool nothing_left = count > 0;
     for (size_t a = 0; a < study->arch_count; a++) {
         const char *arch = study->archs[a];
         json_t *own = json_object_get(plan->trainings, arch), *old = json_object_get(before, arch);
@@ -655,14 +646,13 @@ static int ask(struct dl2_plan *plan, const struct dl2_study *study, const struc
         spend(&purse, count == 0, &now, &question->looks, json_object_size(raw), &network);
         carry_claims(study, &purse, &now, old, own, plan->within + a * study->variant_count);
         repeated += count_repeated(old, own);
-        *nothing_left &= purse.spent > 1 - 1e-9 &&
-                         !(reached_share(&network.looks, json_object_size(raw)) > 1e-9);
+        nothing_left &= purse.spent > 1 - 1e-9 &&
+                        !(reached_share(&network.looks, json_object_size(raw)) > 1e-9);
         plan->questions[a].looks = network.looks;
-        if (json_object_set_new(now.networks, arch, show_network(&network, raw)) != 0)
-            return dl2_error_memory(error, "the plan");
+        json_object_set_new(now.networks, arch, show_network(&network, raw));
     }
     json_object_set_new(plan->now, "repeated", json_integer((json_int_t)repeated));
-    return DL2_OK;
+    return nothing_left;
 }
 
 /* The same, of a look that was seen before. */
@@ -686,36 +676,31 @@ static void ask_again(struct dl2_plan *plan, const struct dl2_study *study,
 }
 
 /* `looks` has room for one more. */
-static int open_look(struct dl2_plan *plan, const struct dl2_study *study,
-                     const struct dl2_question *question, struct plan_look *looks, size_t count,
-                     struct dl2_error *error)
+static void open_look(struct dl2_plan *plan, const struct dl2_study *study,
+                      const struct dl2_question *question, struct plan_look *looks, size_t count)
 {
     const char *data = json_string_value(json_object_get(plan->now, "data"));
     size_t seen = 0;
     bool nothing_left = false;
     for (size_t i = 0; i < count; i++)
-        if (!read_look(json_array_get(json_object_get(plan->file, "looks"), i), &looks[i]))
-            return dl2_error_memory(error, "the plan");
-    if (!data)
-        return dl2_error_memory(error, "the plan");
+        looks[i] = look_of(json_array_get(json_object_get(plan->file, "looks"), i));
     while (seen < count && strcmp(looks[seen].data, data) != 0)
         seen++;
     plan->is_new = seen == count;
     plan->look = seen + 1;
-    if (plan->is_new)
-        DL2_TRY(ask(plan, study, looks, count, question, &nothing_left, error));
-    else
+    if (plan->is_new) {
+        nothing_left = ask(plan, study, looks, count, question);
+        looks[count] = look_of(plan->now);
+    } else {
         ask_again(plan, study, &looks[seen]);
-    if (plan->is_new && !read_look(plan->now, &looks[count]))
-        return dl2_error_memory(error, "the plan");
-    DL2_CLEANUP(free_union) struct plan_union all = unite(looks, plan->look);
-    json_auto_t *codecs = codecs_of(all.variants);
+    }
+    const struct plan_union all = unite(looks, plan->look);
+    const size_t codecs = json_object_size(codecs_of(all.variants));
     for (size_t a = 0; a < study->arch_count; a++) {
-        plan->questions[a].codecs = json_object_size(codecs);
+        plan->questions[a].codecs = codecs;
         plan->questions[a].networks = json_object_size(all.networks);
     }
     write_notes(plan, looks, plan->look, nothing_left);
-    return DL2_OK;
 }
 
 int dl2_plan_open(const char *folder, const struct dl2_study *study,
@@ -723,12 +708,10 @@ int dl2_plan_open(const char *folder, const struct dl2_study *study,
                   struct dl2_error *error)
 {
     *plan = (struct dl2_plan){.lock = -1};
-    plan->questions = dl2_calloc(study->arch_count + 1, sizeof *plan->questions);
-    plan->within = dl2_calloc(study->arch_count + 1, (study->variant_count + 1) * sizeof(bool));
+    plan->questions = dl2_keep(study->arch_count, sizeof *plan->questions, "the plan");
+    plan->within = dl2_keep(study->arch_count, study->variant_count * sizeof(bool), "the plan");
     plan->path = plan_path(folder);
     plan->trainings = list_trainings(study);
-    if (!plan->questions || !plan->within || !plan->path || !plan->trainings)
-        return dl2_error_memory(error, "the plan");
     for (size_t a = 0; a < study->arch_count; a++) {
         plan->questions[a] = *question;
         plan->questions[a].within = plan->within + a * study->variant_count;
@@ -740,9 +723,9 @@ int dl2_plan_open(const char *folder, const struct dl2_study *study,
     DL2_TRY(load(plan->path, &plan->file, error));
     plan->now = describe(study, question, plan->trainings);
     const size_t count = json_array_size(json_object_get(plan->file, "looks"));
-    DL2_AUTO_FREE struct plan_look *looks = dl2_calloc(count + 1, sizeof *looks);
-    return looks && plan->now ? open_look(plan, study, question, looks, count, error)
-                              : dl2_error_memory(error, "the plan");
+    DL2_AUTO_FREE struct plan_look *looks = dl2_room(count + 1, sizeof *looks, "the plan");
+    open_look(plan, study, question, looks, count);
+    return DL2_OK;
 }
 
 static void unlock(int *lock)
@@ -788,11 +771,8 @@ int dl2_plan_give_up(const char *folder, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     DL2_CLEANUP(unlock) int lock = -1;
-    DL2_AUTO_FREE char *path = plan_path(folder);
-    json_auto_t *old = NULL, *earlier = NULL;
-    json_t *ended;
-    if (!path)
-        return dl2_error_memory(error, "the plan");
+    const char *path = plan_path(folder);
+    json_t *old = NULL, *earlier = NULL, *ended;
     if (access(path, F_OK) != 0)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no plan to give up: no report has shown a verdict yet", path);
@@ -816,17 +796,5 @@ int dl2_plan_give_up(const char *folder, struct dl2_error *error)
         return dl2_error_copy(error, &why);
     }
     json_array_append_new(earlier, ended);
-    return dl2_json_save_new(path, new_file(json_incref(earlier)), error);
-}
-
-void dl2_plan_free(struct dl2_plan *plan)
-{
-    unlock(&plan->lock);
-    json_decref(plan->file);
-    json_decref(plan->now);
-    json_decref(plan->trainings);
-    free(plan->questions);
-    free(plan->within);
-    free(plan->path);
-    *plan = (struct dl2_plan){.lock = -1};
+    return dl2_json_save(path, new_file(earlier), error);
 }

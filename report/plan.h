@@ -26,14 +26,14 @@
 enum { DL2_MAX_PLAN_NOTES = 4 };
 
 struct dl2_plan {
-    struct dl2_question *questions; /* [arch_count]: what dl2_analyse() is to be asked */
+    struct dl2_question *questions; /* [arch_count]: what dl2_analyse() is to be asked; kept */
     size_t look;                    /* the number of this look, from 1; 0: no verdict is shown */
     /* Whole sentences for whoever sees the results: what was changed after results were seen, how
      * many plans were given up, that the error is spent, that the look could not be recorded. */
     char notes[DL2_MAX_PLAN_NOTES][1024];
     size_t note_count;
     /* -- its own -- */
-    char *path;
+    const char *path;
     json_t *file, *now, *trainings;
     bool *within;
     bool is_new;
@@ -43,7 +43,7 @@ struct dl2_plan {
 /*
  * Reads the plan and makes this look's questions of `question`, in which looks have no shares yet.
  * A file that is broken is an error: nobody knows what it has spent. Waits for another process that
- * has a plan of this folder open. Free with dl2_plan_free(), on failure too.
+ * has a plan of this folder open, until dl2_plan_record() or its end.
  */
 int dl2_plan_open(const char *folder, const struct dl2_study *study,
                   const struct dl2_question *question, struct dl2_plan *plan,
@@ -58,7 +58,5 @@ int dl2_plan_record(struct dl2_plan *plan, const struct dl2_study *study,
 /* Ends the folder's plan, so that the next look is the first of another, in whose file that is
  * written. DL2_ERR_ARGUMENT where no look was recorded. */
 int dl2_plan_give_up(const char *folder, struct dl2_error *error);
-
-void dl2_plan_free(struct dl2_plan *plan);
 
 #endif

@@ -2,6 +2,8 @@
 #include "report/prediction_table.h"
 
 #include "common/file.h"
+#include "common/keep.h"
+#include "common/memory.h"
 #include "common/scope.h"
 
 #include <endian.h>
@@ -183,11 +185,10 @@ int dl2_prediction_table_parse(const void *data, size_t size, const char *name,
                              name, size, rows, key_bytes + COLUMN_BYTES, header);
     table->count = rows;
     table->key_size = key_bytes + 1;
-    table->keys = dl2_calloc(rows, table->key_size);
-    table->rows = dl2_calloc(rows, sizeof *table->rows);
-    table->order = dl2_calloc(rows, sizeof *table->order);
-    if (!table->keys || !table->rows || !table->order)
-        return dl2_error_memory(error, "%s: %zu predictions", name, rows);
+    table->rows = dl2_room(rows, sizeof *table->rows + sizeof *table->order + table->key_size,
+                           "%s: %zu predictions", name, rows);
+    table->order = (uint32_t *)(table->rows + rows);
+    table->keys = (char *)(table->order + rows);
     for (size_t row = 0; row < rows; row++)
         DL2_TRY(read_row((const uint8_t *)data + header + row * (key_bytes + COLUMN_BYTES),
                          key_bytes, row, name, table, error));
@@ -205,10 +206,7 @@ int dl2_prediction_table_read(const char *path, struct dl2_prediction_table *tab
 
 void dl2_prediction_table_free(struct dl2_prediction_table *table)
 {
-    free(table->keys);
     free(table->rows);
-    free(table->order);
-    free(table->group);
     *table = (struct dl2_prediction_table){0};
 }
 

@@ -28,10 +28,10 @@ struct dl2_prediction_table {
     size_t right; /* of them, by top-1 */
     char *keys;   /* [count][key_size], each with a zero at its end */
     size_t key_size;
-    struct dl2_prediction *rows; /* [count] */
+    struct dl2_prediction *rows; /* [count]; `order` and `keys` lie in its block */
     uint32_t *order;             /* [count]: rows by key; no key comes twice */
     /* [count]: which of `group_count` groups a row is in (report/groups.h), all of which have
-     * rows; NULL and 0: each row is by itself. */
+     * rows; NULL and 0: each row is by itself. Kept. */
     uint32_t *group;
     size_t group_count;
 };

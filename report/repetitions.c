@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/repetitions.h"
 
-#include "common/memory.h"
+#include "common/keep.h"
 #include "common/random.h"
 #include "common/scope.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Share of the seeds in which each image is right, NAN if it is not known. `known` is scratch. */
 static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
                           size_t images, double *shares, uint32_t *known)
 {
+    const struct dl2_runs runs = dl2_study_runs(study, variant, arch);
     memset(known, 0, images * sizeof *known);
-    for (size_t r = 0; r < study->run_count; r++) {
-        const struct dl2_study_run *run = &study->runs[r];
-        if (run->variant != variant || strcmp(run->arch, arch) != 0 || !run->correct)
-            continue;
-        for (size_t i = 0; i < images; i++)
-            if (run->correct[i] != DL2_STUDY_ABSENT) {
+    for (size_t r = 0; r < runs.count; r++)
+        for (size_t i = 0; runs.at[r].correct && i < images; i++)
+            if (runs.at[r].correct[i] != DL2_STUDY_ABSENT) {
                 known[i]++;
-                shares[i] += run->correct[i];
+                shares[i] += runs.at[r].correct[i];
             }
-    }
     for (size_t i = 0; i < images; i++)
         shares[i] = known[i] ? shares[i] / known[i] : NAN;
 }
@@ -101,28 +97,23 @@ static void draw_accuracies(const struct dl2_analysis *analysis,
     }
 }
 
-int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                         size_t arch, struct dl2_repetitions *repetitions, struct dl2_error *error)
+struct dl2_repetitions dl2_repetitions_draw(const struct dl2_study *study,
+                                            const struct dl2_analysis *analysis, size_t arch)
 {
     static const struct dl2_prediction_table none;
     const size_t count = study->variant_count, images = count_images(study, analysis->arch);
-    *repetitions = (struct dl2_repetitions){.variants = count, .images = images > 0};
+    struct dl2_repetitions repetitions = {.variants = count, .images = images > 0};
     if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
-        return DL2_OK;
-    DL2_AUTO_FREE double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
-    DL2_AUTO_FREE uint32_t *times = dl2_calloc(images + 1, 2 * sizeof *times);
-    repetitions->accuracy = dl2_calloc(count, DL2_REPETITIONS * sizeof *repetitions->accuracy);
-    if (!shares || !times || !repetitions->accuracy)
-        return dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
+        return repetitions;
+    DL2_AUTO_FREE double *shares =
+        dl2_room(images, count * sizeof *shares, "%zu validation images", images);
+    DL2_AUTO_FREE uint32_t *times =
+        dl2_room(images, 2 * sizeof *times, "%zu validation images", images);
+    repetitions.accuracy =
+        dl2_room(count, DL2_REPETITIONS * sizeof *repetitions.accuracy, "%zu variants", count);
     for (size_t v = 0; images && v < count; v++)
         average_seeds(study, analysis->arch, v, images, shares + v * images, times);
     draw_accuracies(analysis, study->images ? &study->images[arch] : &none, shares, times, images,
-                    repetitions);
-    return DL2_OK;
-}
-
-void dl2_repetitions_free(struct dl2_repetitions *repetitions)
-{
-    free(repetitions->accuracy);
-    repetitions->accuracy = NULL;
+                    &repetitions);
+    return repetitions;
 }

@@ -19,10 +19,9 @@ struct dl2_repetitions {
     bool images;      /* the choice of images is among the chances */
 };
 
-/* The analysis is of the network `arch` of the study. Always the same draws. Free with
- * dl2_repetitions_free(), on failure too. */
-int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                         size_t arch, struct dl2_repetitions *repetitions, struct dl2_error *error);
-void dl2_repetitions_free(struct dl2_repetitions *repetitions);
+/* The analysis is of the network `arch` of the study. Always the same draws. The accuracies are to
+ * free(). */
+struct dl2_repetitions dl2_repetitions_draw(const struct dl2_study *study,
+                                            const struct dl2_analysis *analysis, size_t arch);
 
 #endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/rounds.h"
 
-#include "common/file.h"
 #include "common/json.h"
-#include "common/scope.h"
+#include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char loader[] = "load"; /* the folder that is of no network */
@@ -38,86 +36,62 @@ static void read_training(struct dl2_round *round)
     round->joules = dl2_json_get_real(measured, "joules_per_image", NAN);
 }
 
-static int add_round(struct dl2_rounds *rounds, const char *path, const char *network,
-                     const char *variant, const char *file, struct dl2_error *error)
+static void add_round(struct dl2_rounds *rounds, const char *path, const char *network,
+                      const char *variant, unsigned number)
 {
     const bool loads = strcmp(network, loader) == 0;
+    struct dl2_error why = DL2_ERROR_INIT;
+    json_t *report = NULL;
+    if (dl2_unless_memory(dl2_json_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why),
+                          &why) < 0) {
+        dl2_words_add(&rounds->broken, dl2_text("%s", why.message));
+        return;
+    }
+    struct dl2_round round = {.network = loads ? NULL : dl2_text_copy(network),
+                              .variant = dl2_text_copy(variant),
+                              .number = number,
+                              .report = dl2_keep_json(report),
+                              .rate = NAN,
+                              .core_rate = NAN,
+                              .stall = NAN,
+                              .joules = NAN,
+                              .image_bytes = NAN};
+    if (loads)
+        read_loading(&round);
+    else
+        read_training(&round);
+    if (!(round.rate > 0)) {
+        dl2_words_add(&rounds->broken,
+                      dl2_text("%s: it has no rate; the measurement was cut short", path));
+        return;
+    }
+    rounds->items = dl2_keep_more(rounds->items, rounds->count, sizeof *rounds->items);
+    rounds->items[rounds->count++] = round;
+}
+
+/* Networks, variants and rounds. */
+static bool visit(void *rounds, const char *path, const char *const *names, size_t depth)
+{
     unsigned number;
     int length = 0;
-    if (sscanf(file, "round-%u.json%n", &number, &length) != 1 || (size_t)length != strlen(file))
-        return DL2_OK;
-    struct dl2_error why = DL2_ERROR_INIT;
-    json_auto_t *report = NULL;
-    const int status = dl2_json_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why);
-    if (status == DL2_ERR_MEMORY)
-        return dl2_error_copy(error, &why);
-    if (status < 0)
-        return dl2_texts_add(&rounds->broken, why.message, error);
-    DL2_TRY(dl2_grow(&rounds->items, rounds->count, sizeof *rounds->items, error));
-    struct dl2_round *round = &rounds->items[rounds->count++];
-    *round = (struct dl2_round){.number = number,
-                                .report = json_incref(report),
-                                .rate = NAN,
-                                .core_rate = NAN,
-                                .stall = NAN,
-                                .joules = NAN,
-                                .image_bytes = NAN};
-    DL2_TRY(dl2_copy_text(variant, &round->variant, error));
-    if (!loads)
-        DL2_TRY(dl2_copy_text(network, &round->network, error));
-    if (loads)
-        read_loading(round);
-    else
-        read_training(round);
-    if (round->rate > 0)
-        return DL2_OK;
-    char text[4200];
-    snprintf(text, sizeof text, "%s: it has no rate; the measurement was cut short", path);
-    dl2_rounds_drop(rounds, rounds->count - 1);
-    return dl2_texts_add(&rounds->broken, text, error);
+    if (depth == 2 && sscanf(names[2], "round-%u.json%n", &number, &length) == 1 &&
+        (size_t)length == strlen(names[2]))
+        add_round(rounds, path, names[0], names[1], number);
+    return depth < 2;
 }
 
-/* What lies at one of the three depths: networks, variants, rounds. `names` has those above. */
-static int walk(struct dl2_rounds *rounds, const char *folder, const char *names[2], int depth,
-                struct dl2_error *error)
+struct dl2_rounds dl2_rounds_read(const char *folder)
 {
-    DL2_AUTO_LIST char **found = NULL;
-    char path[4096];
-    DL2_TRY(dl2_list_names(folder, &found, error));
-    for (size_t i = 0; found[i]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, found[i]);
-        if (depth < 2)
-            names[depth] = found[i];
-        DL2_TRY(depth == 2 ? add_round(rounds, path, names[0], names[1], found[i], error)
-                           : walk(rounds, path, names, depth + 1, error));
-    }
-    return DL2_OK;
-}
-
-int dl2_rounds_read(const char *folder, struct dl2_rounds *rounds, struct dl2_error *error)
-{
-    const char *names[2] = {"", ""};
-    *rounds = (struct dl2_rounds){0};
-    return walk(rounds, folder, names, 0, error);
+    struct dl2_rounds rounds = {0};
+    dl2_walk(folder, visit, &rounds);
+    return rounds;
 }
 
 void dl2_rounds_drop(struct dl2_rounds *rounds, size_t index)
 {
-    struct dl2_round *round = &rounds->items[index];
-    free(round->network);
-    free(round->variant);
-    json_decref(round->report);
-    memmove(round, round + 1, (rounds->count - index - 1) * sizeof *round);
     rounds->count--;
-}
-
-void dl2_rounds_free(struct dl2_rounds *rounds)
-{
-    while (rounds->count)
-        dl2_rounds_drop(rounds, rounds->count - 1);
-    dl2_texts_free(&rounds->broken);
-    free(rounds->items);
-    *rounds = (struct dl2_rounds){0};
+    memmove(&rounds->items[index], &rounds->items[index + 1],
+            (rounds->count - index) * sizeof *rounds->items);
 }
 
 /* ---- Figures */
@@ -126,6 +100,15 @@ static bool is_of(const struct dl2_round *round, const char *network, const char
 {
     return strcmp(round->variant, variant) == 0 && !round->network == !network &&
            (!network || strcmp(round->network, network) == 0);
+}
+
+const struct dl2_round *dl2_rounds_first(const struct dl2_rounds *rounds, const char *network,
+                                         const char *variant)
+{
+    for (size_t i = 0; i < rounds->count; i++)
+        if (is_of(&rounds->items[i], network, variant))
+            return &rounds->items[i];
+    return NULL;
 }
 
 static double value_of(const struct dl2_round *round, size_t field)

@@ -10,9 +10,8 @@
 #ifndef DL2_REPORT_ROUNDS_H
 #define DL2_REPORT_ROUNDS_H
 
-#include "common/error.h"
+#include "common/keep.h"
 #include "report/inference.h"
-#include "report/texts.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -32,7 +31,7 @@ struct dl2_round {
 struct dl2_rounds {
     struct dl2_round *items; /* by network, variant and number */
     size_t count;
-    struct dl2_texts broken; /* files that should be whole and aren't: "FILE: why" */
+    struct dl2_words broken; /* files that should be whole and aren't: "FILE: why" */
 };
 
 /* How many times as fast: a geometric mean over rounds. NAN without a common round. */
@@ -42,13 +41,15 @@ struct dl2_ratio {
     size_t rounds;
 };
 
-/* Reads what lies below `folder`; nothing where there is no such folder. Fails only where memory
- * runs out. Free with dl2_rounds_free(), on failure too. */
-int dl2_rounds_read(const char *folder, struct dl2_rounds *rounds, struct dl2_error *error);
-void dl2_rounds_free(struct dl2_rounds *rounds);
+/* Reads what lies below `folder`; nothing where there is no such folder. */
+struct dl2_rounds dl2_rounds_read(const char *folder);
 
 /* Drops the measurement at `index`. */
 void dl2_rounds_drop(struct dl2_rounds *rounds, size_t index);
+
+/* A variant's first round of `network` (NULL: the loader); NULL: there is none. */
+const struct dl2_round *dl2_rounds_first(const struct dl2_rounds *rounds, const char *network,
+                                         const char *variant);
 
 /* Mean of a variant's figure over the rounds of `network` (NULL: the loader), times `scale`.
  * `field` is the offset of a double of struct dl2_round; `scratch` has room for all measurements.

@@ -4,7 +4,7 @@
 #include "common/accuracy_kind.h"
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/keep.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,22 +12,18 @@
 #include <string.h>
 
 /* Takes the validations out of a model's own report. A model that has not begun has none. */
-static int read_curve(const char *folder, const json_t *trial, struct dl2_searched *model,
-                      struct dl2_error *error)
+static void read_curve(const char *folder, const json_t *trial, struct dl2_searched *model)
 {
-    char path[8192];
     json_auto_t *report = NULL;
     size_t i;
     json_t *epoch;
-    snprintf(path, sizeof path, "%s/%s", folder, dl2_json_get_text(trial, "report", ""));
+    const char *path = dl2_text("%s/%s", folder, dl2_json_get_text(trial, "report", ""));
     if (dl2_json_load(path, "dl2-experiment/1", &report, NULL) < 0)
-        return DL2_OK;
+        return;
     const json_t *epochs = json_object_get(report, "epochs");
     const size_t most = json_array_size(epochs) + 1;
-    model->position = dl2_calloc(most, sizeof *model->position);
-    model->val_accuracy = dl2_calloc(most, sizeof *model->val_accuracy);
-    if (!model->position || !model->val_accuracy)
-        return dl2_error_memory(error, "%s", path);
+    model->position = dl2_keep(most, sizeof *model->position, "%s", path);
+    model->val_accuracy = dl2_keep(most, sizeof *model->val_accuracy, "%s", path);
     json_array_foreach(epochs, i, epoch)
     {
         const json_t *val = json_array_get(json_object_get(epoch, "val"), 0);
@@ -36,7 +32,6 @@ static int read_curve(const char *folder, const json_t *trial, struct dl2_search
         model->count +=
             isfinite(model->position[model->count]) && isfinite(model->val_accuracy[model->count]);
     }
-    return DL2_OK;
 }
 
 static enum dl2_searched_outcome outcome_of(const char *status)
@@ -59,17 +54,16 @@ static int compare_ranks(const void *a, const void *b, void *models)
     return left < right ? -1 : 1;
 }
 
-static int read_models(const char *folder, struct dl2_search_results *results,
-                       struct dl2_error *error)
+static void read_models(const char *folder, struct dl2_search_results *results)
 {
     const json_t *trials = json_object_get(results->report, "trials");
     const char *best = dl2_json_get_text(results->report, "best", "");
     size_t i;
     json_t *trial;
-    results->models = dl2_calloc(json_array_size(trials) + 1, sizeof *results->models);
-    results->ranked = dl2_calloc(json_array_size(trials) + 1, sizeof *results->ranked);
-    if (!results->models || !results->ranked)
-        return dl2_error_memory(error, "the search in %s", folder);
+    results->models =
+        dl2_keep(json_array_size(trials), sizeof *results->models, "the search in %s", folder);
+    results->ranked =
+        dl2_keep(json_array_size(trials), sizeof *results->ranked, "the search in %s", folder);
     json_array_foreach(trials, i, trial)
     {
         struct dl2_searched *model = &results->models[results->count];
@@ -87,55 +81,37 @@ static int read_models(const char *folder, struct dl2_search_results *results,
             model->outcome = DL2_SEARCHED_BEST;
             results->best = model;
         }
-        DL2_TRY(read_curve(folder, trial, model, error));
+        read_curve(folder, trial, model);
     }
     qsort_r(results->ranked, results->count, sizeof *results->ranked, compare_ranks,
             results->models);
-    return DL2_OK;
 }
 
-/* The folders that may hold the search: `number` 0 and 1. */
-static void search_place(const char *folder, size_t number, char place[4096], char path[4200])
+/* The path of search.json in one of the folders that may hold it, `number` 0 and 1. */
+static const char *search_path(const char *folder, size_t number)
 {
-    snprintf(place, 4096, "%s%s", folder, number ? "/search" : "");
-    snprintf(path, 4200, "%s/search.json", place);
+    return dl2_text("%s%s/search.json", folder, number ? "/search" : "");
 }
 
 bool dl2_search_results_exist(const char *folder)
 {
-    char place[4096], path[4200];
-    bool found = false;
-    for (size_t i = 0; i < 2 && !found; i++) {
-        search_place(folder, i, place, path);
-        found = dl2_is_file(path);
-    }
-    return found;
+    return dl2_is_file(search_path(folder, 0)) || dl2_is_file(search_path(folder, 1));
 }
 
-int dl2_search_results_collect(const char *folder, struct dl2_search_results *results,
-                               struct dl2_error *error)
+struct dl2_search_results dl2_search_results_collect(const char *folder)
 {
-    char place[4096], path[4200];
-    *results = (struct dl2_search_results){.report = NULL};
-    for (size_t i = 0; i < 2; i++) {
-        search_place(folder, i, place, path);
+    struct dl2_search_results results = {.report = NULL};
+    for (size_t i = 0; i < 2 && !results.report; i++) {
+        const char *path = search_path(folder, i);
+        json_t *report = NULL;
         if (dl2_is_file(path) &&
-            dl2_json_load(path, "dl2-search/1", &results->report, &results->broken) == DL2_OK)
-            return read_models(place, results, error);
+            dl2_unless_memory(dl2_json_load(path, "dl2-search/1", &report, &results.broken),
+                              &results.broken) == DL2_OK) {
+            results.report = dl2_keep_json(report);
+            read_models(i ? dl2_text("%s/search", folder) : folder, &results);
+        }
     }
-    return DL2_OK;
-}
-
-void dl2_search_results_free(struct dl2_search_results *results)
-{
-    for (size_t i = 0; i < results->count; i++) {
-        free(results->models[i].position);
-        free(results->models[i].val_accuracy);
-    }
-    free(results->models);
-    free(results->ranked);
-    json_decref(results->report);
-    *results = (struct dl2_search_results){.report = NULL};
+    return results;
 }
 
 /* Those that the list does not have yet. */
@@ -155,7 +131,7 @@ static void add_values(json_t *list, const json_t *values)
 json_t *dl2_search_results_space(const struct dl2_search_results *results)
 {
     json_t *space = json_object_get(json_object_get(results->report, "search"), "space");
-    json_t *merged = json_object(), *part, *values;
+    json_t *merged = dl2_keep_json(json_object()), *part, *values;
     const char *key;
     size_t i;
     if (json_is_object(space))

@@ -42,14 +42,11 @@ struct dl2_search_results {
 
 bool dl2_search_results_exist(const char *folder);
 
-/* Collects the search. Fails only where memory runs out. Free with dl2_search_results_free(), on
- * failure too. */
-int dl2_search_results_collect(const char *folder, struct dl2_search_results *results,
-                               struct dl2_error *error);
-void dl2_search_results_free(struct dl2_search_results *results);
+/* Collects the search. What is pointed to is kept. */
+struct dl2_search_results dl2_search_results_collect(const char *folder);
 
 /* The settings that were searched, those of all spaces in one object: values of lists together, and
- * the widest ranges. Release it with json_decref(). */
+ * the widest ranges. Kept. */
 json_t *dl2_search_results_space(const struct dl2_search_results *results);
 
 /* A setting that was searched, as an axis of a plot. */

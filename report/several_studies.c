@@ -3,10 +3,10 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/scope.h"
 #include "common/stats.h"
-#include "report/comparable.h"
+#include "report/sentence.h"
+#include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,10 +111,8 @@ static int collect_study(struct dl2_source_study *source,
 {
     struct dl2_study *study = &source->study;
     DL2_TRY(dl2_study_collect(source->folder, selection, study, error));
-    DL2_TRY(dl2_study_add_notes(notes, study, source->name, error));
-    DL2_TRY(DL2_NEW(&source->analyses, study->arch_count + 1, "networks", error));
-    for (size_t a = 0; a < study->arch_count; a++)
-        DL2_TRY(dl2_analyse(study, study->archs[a], question, &source->analyses[a], error));
+    dl2_study_add_notes(notes, study, source->name);
+    source->analyses = dl2_analyse_all(study, question);
     return DL2_OK;
 }
 
@@ -141,13 +139,11 @@ static void compare_variants(const struct dl2_source_study *own, const struct dl
  * Of the studies in `has`, leaves those that are as most are; of two ways that are equally common,
  * that of the study which was named first. The others are noted. Returns how many are left.
  */
-static int keep_alike(const struct dl2_several_studies *several, compare_sources *compare,
-                      const char *what, bool *has, size_t *left, struct dl2_study *notes,
-                      struct dl2_error *error)
+static size_t keep_alike(const struct dl2_several_studies *several, compare_sources *compare,
+                         const char *what, bool *has, struct dl2_study *notes)
 {
-    size_t usual = several->count, most = 0;
+    size_t usual = several->count, most = 0, left = 0;
     char difference[1024];
-    *left = 0;
     for (size_t i = 0; i < several->count; i++) {
         size_t alike = 0;
         for (size_t k = 0; has[i] && k < several->count; k++) {
@@ -168,24 +164,22 @@ static int keep_alike(const struct dl2_several_studies *several, compare_sources
         compare(&several->sources[i], &several->sources[usual], what, difference,
                 sizeof difference);
         has[i] = !difference[0];
-        *left += has[i];
+        left += has[i];
         if (!has[i])
-            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s: unlike %s, %s",
-                                        several->sources[i].name, what,
-                                        several->sources[usual].name, difference));
+            dl2_study_leave_out(notes, "%s, %s: unlike %s, %s", several->sources[i].name, what,
+                                several->sources[usual].name, difference);
     }
-    return DL2_OK;
+    return left;
 }
 
 /* A network or a variant that one study alone has, with these settings. */
-static int note_alone(const struct dl2_several_studies *several, const char *what, const bool *has,
-                      struct dl2_study *notes, struct dl2_error *error)
+static void note_alone(const struct dl2_several_studies *several, const char *what, const bool *has,
+                       struct dl2_study *notes)
 {
     for (size_t i = 0; i < several->count; i++)
         if (has[i])
-            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s: no other study has results like it",
-                                        several->sources[i].name, what));
-    return DL2_OK;
+            dl2_study_leave_out(notes, "%s, %s: no other study has results like it",
+                                several->sources[i].name, what);
 }
 
 /* ---- A variant over the studies */
@@ -218,17 +212,16 @@ static double p_of(const struct dl2_comparison *comparison, double tolerance)
 }
 
 /* Fills in a variant of a network from the studies in `has`. */
-static int pool_variant(struct dl2_several_studies *several, const char *arch, const bool *has,
-                        struct dl2_shared_variant *variant, struct dl2_error *error)
+static void pool_variant(struct dl2_several_studies *several, const char *arch, const bool *has,
+                         struct dl2_shared_variant *variant)
 {
-    double *figures = dl2_calloc(4 * several->count, sizeof *figures), logarithms = 0;
-    variant->sources = dl2_calloc(several->count, sizeof *variant->sources);
-    variant->differences = figures;
-    if (!figures || !variant->sources)
-        return dl2_error_memory(error, "%zu studies", several->count);
-    variant->halves = figures + several->count;
-    variant->p = figures + 2 * several->count;
-    double *variances = figures + 3 * several->count;
+    const size_t studies = several->count;
+    double *variances = dl2_keep(studies, sizeof *variances, "%zu studies", studies);
+    double logarithms = 0;
+    variant->sources = dl2_keep(studies, sizeof *variant->sources, "%zu studies", studies);
+    variant->differences = dl2_keep(studies, sizeof *variances, "%zu studies", studies);
+    variant->halves = dl2_keep(studies, sizeof *variances, "%zu studies", studies);
+    variant->p = dl2_keep(studies, sizeof *variances, "%zu studies", studies);
     for (size_t i = 0; i < several->count; i++) {
         struct dl2_source_study *source = &several->sources[i];
         if (!has[i])
@@ -247,14 +240,13 @@ static int pool_variant(struct dl2_several_studies *several, const char *arch, c
     variant->ratio = exp(logarithms / (double)variant->count);
     dl2_random_effects(variant->differences, variances, variant->count, &variant->effects);
     dl2_partial_conjunction(variant->p, variant->count);
-    return DL2_OK;
 }
 
 /* Which of the studies in `of_network` can say something of a variant. The others are noted, but
  * for those that never trained on it. */
-static int find_studies(const struct dl2_several_studies *several, const char *arch,
-                        const char *name, const bool *of_network, bool *has,
-                        struct dl2_study *notes, struct dl2_error *error)
+static void find_studies(const struct dl2_several_studies *several, const char *arch,
+                         const char *name, const bool *of_network, bool *has,
+                         struct dl2_study *notes)
 {
     for (size_t i = 0; i < several->count; i++) {
         const struct dl2_source_study *source = &several->sources[i];
@@ -269,32 +261,28 @@ static int find_studies(const struct dl2_several_studies *several, const char *a
                                                                         : NULL;
         has[i] = !lack;
         if (lack)
-            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s, %s: %s", source->name, name, arch,
-                                        lack));
+            dl2_study_leave_out(notes, "%s, %s, %s: %s", source->name, name, arch, lack);
     }
-    return DL2_OK;
 }
 
 /* Adds a variant to the network, unless it is there already or cannot be pooled. */
-static int add_variant(struct dl2_several_studies *several, const char *name,
-                       const bool *of_network, struct dl2_shared_network *network, bool *has,
-                       struct dl2_study *notes, struct dl2_error *error)
+static void add_variant(struct dl2_several_studies *several, const char *name,
+                        const bool *of_network, struct dl2_shared_network *network, bool *has,
+                        struct dl2_study *notes)
 {
-    size_t left;
-    char what[512];
     for (size_t i = 0; i < network->variant_count; i++)
         if (strcmp(network->variants[i].name, name) == 0)
-            return DL2_OK;
-    DL2_TRY(find_studies(several, network->arch, name, of_network, has, notes, error));
-    DL2_TRY(keep_alike(several, compare_variants, name, has, &left, notes, error));
-    snprintf(what, sizeof what, "%s, %s", name, network->arch);
-    if (left < 2)
-        return note_alone(several, what, has, notes, error);
-    DL2_TRY(dl2_grow(&network->variants, network->variant_count, sizeof *network->variants, error));
+            return;
+    find_studies(several, network->arch, name, of_network, has, notes);
+    if (keep_alike(several, compare_variants, name, has, notes) < 2) {
+        note_alone(several, dl2_text("%s, %s", name, network->arch), has, notes);
+        return;
+    }
+    network->variants =
+        dl2_keep_more(network->variants, network->variant_count, sizeof *network->variants);
     struct dl2_shared_variant *variant = &network->variants[network->variant_count++];
-    *variant = (struct dl2_shared_variant){0};
-    DL2_TRY(dl2_copy_text(name, &variant->name, error));
-    return pool_variant(several, network->arch, has, variant, error);
+    *variant = (struct dl2_shared_variant){.name = name};
+    pool_variant(several, network->arch, has, variant);
 }
 
 /* By codec, then from the largest to the smallest. */
@@ -309,15 +297,13 @@ static int compare_shared(const void *a, const void *b)
 
 /* ---- Claims */
 
-int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks,
-                             struct dl2_error *error)
+void dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks)
 {
     const struct dl2_looks once = {1, {1}, {1}};
     size_t count = 0, codecs = 0, n = 0;
     for (size_t v = 0; v < network->variant_count; v++)
         count += network->variants[v].count;
-    DL2_AUTO_FREE struct dl2_study_claim *claims = NULL;
-    DL2_TRY(DL2_NEW(&claims, count, "claims", error));
+    DL2_AUTO_FREE struct dl2_study_claim *claims = dl2_room(count, sizeof *claims, "claims");
     for (size_t v = 0; v < network->variant_count; v++) {
         const struct dl2_shared_variant *variant = &network->variants[v];
         codecs += v == 0 || strcmp(variant->codec, variant[-1].codec) != 0;
@@ -329,7 +315,7 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
                 .difference = dl2_student_quantile(fmin(1, fmax(1e-30, variant->p[k])), INFINITY),
                 .spread = {.variance = 1, .freedom = INFINITY}};
     }
-    DL2_TRY(dl2_claims_test(claims, count, codecs, networks, 0, &once, 0, error));
+    dl2_claims_test(claims, count, codecs, networks, 0, &once, 0);
     n = 0;
     for (size_t v = 0; v < network->variant_count; v++) {
         struct dl2_shared_variant *variant = &network->variants[v];
@@ -337,39 +323,38 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
         for (size_t k = 0; k < variant->count; k++, n++)
             variant->within += claims[n].within;
     }
-    return DL2_OK;
 }
 
 /* ---- All of it */
 
-static int add_network(struct dl2_several_studies *several, const char *arch, bool *has,
-                       struct dl2_study *notes, struct dl2_error *error)
+static void add_network(struct dl2_several_studies *several, const char *arch, bool *has,
+                        struct dl2_study *notes)
 {
     bool *of_variant = has + several->count;
-    size_t left;
     for (size_t i = 0; i < several->network_count; i++)
         if (strcmp(several->networks[i].arch, arch) == 0)
-            return DL2_OK;
+            return;
     for (size_t i = 0; i < several->count; i++) {
         const struct dl2_study *study = &several->sources[i].study;
         has[i] = dl2_study_find_arch(study, arch) < study->arch_count;
     }
-    DL2_TRY(keep_alike(several, compare_networks, arch, has, &left, notes, error));
-    if (left < 2)
-        return note_alone(several, arch, has, notes, error);
-    DL2_TRY(dl2_grow(&several->networks, several->network_count, sizeof *several->networks, error));
+    if (keep_alike(several, compare_networks, arch, has, notes) < 2) {
+        note_alone(several, arch, has, notes);
+        return;
+    }
+    several->networks =
+        dl2_keep_more(several->networks, several->network_count, sizeof *several->networks);
     struct dl2_shared_network *network = &several->networks[several->network_count++];
     *network = (struct dl2_shared_network){.arch = arch};
     for (size_t i = 0; i < several->count; i++)
         for (size_t v = 0; has[i] && v < several->sources[i].study.variant_count; v++)
             if (strcmp(several->sources[i].study.variants[v].name, "raw") != 0)
-                DL2_TRY(add_variant(several, several->sources[i].study.variants[v].name, has,
-                                    network, of_variant, notes, error));
+                add_variant(several, several->sources[i].study.variants[v].name, has, network,
+                            of_variant, notes);
     if (network->variant_count)
         qsort(network->variants, network->variant_count, sizeof *network->variants, compare_shared);
     else
         several->network_count--;
-    return DL2_OK;
 }
 
 int dl2_several_studies_collect(char *const *folders, size_t count,
@@ -379,9 +364,8 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
                                 struct dl2_error *error)
 {
     *several = (struct dl2_several_studies){.question = *question};
-    DL2_AUTO_FREE bool *has = NULL;
-    DL2_TRY(DL2_NEW(&has, 2 * count, "studies", error));
-    DL2_TRY(DL2_NEW(&several->sources, count, "studies", error));
+    DL2_AUTO_FREE bool *has = dl2_room(2 * count, sizeof *has, "studies");
+    several->sources = dl2_keep(count, sizeof *several->sources, "studies");
     several->count = count;
     for (size_t i = 0; i < count; i++)
         several->sources[i].folder = folders[i];
@@ -391,36 +375,93 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
     DL2_TRY(expect_different_datasets(several, error));
     for (size_t i = 0; i < count; i++)
         for (size_t a = 0; a < several->sources[i].study.arch_count; a++)
-            DL2_TRY(add_network(several, several->sources[i].study.archs[a], has, notes, error));
+            add_network(several, several->sources[i].study.archs[a], has, notes);
     if (!several->network_count)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "these %zu studies have nothing in common: no network was trained "
                              "on the original and a variant in two of them with like settings",
                              count);
     for (size_t i = 0; i < several->network_count; i++)
-        DL2_TRY(dl2_shared_network_claim(&several->networks[i], several->network_count, error));
+        dl2_shared_network_claim(&several->networks[i], several->network_count);
     return DL2_OK;
 }
 
-void dl2_several_studies_free(struct dl2_several_studies *several)
+/* ---- In words */
+
+/* "all 4 datasets", "at least 3 of 4 datasets" */
+static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_variant *variant)
 {
-    for (size_t i = 0; i < several->network_count; i++) {
-        struct dl2_shared_network *network = &several->networks[i];
-        for (size_t v = 0; v < network->variant_count; v++) {
-            free(network->variants[v].name);
-            free(network->variants[v].sources);
-            free(network->variants[v].differences); /* and what follows in its block */
-        }
-        free(network->variants);
+    if (variant->within == variant->count)
+        dl2_say(writer, "all %zu datasets", variant->count);
+    else
+        dl2_say(writer, "at least %zu of %zu datasets", variant->within, variant->count);
+}
+
+static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
+{
+    char mean[32], interval[72];
+    dl2_say(writer, "mean accuracy %s points (95%% interval %s)", dl2_signed(effects->mean, mean),
+            dl2_interval(effects->mean, effects->half, 1, interval));
+}
+
+/* The smallest of the variants that are claimed on all datasets, or on more than half of them; or,
+ * where `mean` is given, whose mean is above it. NULL: none. */
+static const struct dl2_shared_variant *find_smallest(const struct dl2_shared_network *network,
+                                                      bool all, const double *mean)
+{
+    const struct dl2_shared_variant *found = NULL;
+    for (size_t v = 0; v < network->variant_count; v++) {
+        const struct dl2_shared_variant *variant = &network->variants[v];
+        const bool good = mean  ? variant->effects.mean >= *mean
+                          : all ? variant->within == variant->count
+                                : 2 * variant->within > variant->count;
+        if (good && variant->ratio < 1 && (!found || variant->ratio < found->ratio))
+            found = variant;
     }
-    for (size_t i = 0; i < several->count; i++) {
-        struct dl2_source_study *source = &several->sources[i];
-        for (size_t a = 0; source->analyses && a < source->study.arch_count; a++)
-            dl2_analysis_free(&source->analyses[a]);
-        free(source->analyses);
-        dl2_study_free(&source->study);
+    return found;
+}
+
+void dl2_several_answer_make(const struct dl2_several_studies *several,
+                             const struct dl2_shared_network *network,
+                             struct dl2_several_answer *answer)
+{
+    const double limit = -several->question.tolerance;
+    const struct dl2_shared_variant *most = find_smallest(network, false, NULL);
+    const struct dl2_shared_variant *all = find_smallest(network, true, NULL);
+    const struct dl2_shared_variant *shown = most ? most : find_smallest(network, false, &limit);
+    struct dl2_sentence headline = {answer->headline, sizeof answer->headline, 0};
+    struct dl2_sentence details = {answer->details, sizeof answer->details, 0};
+    char points[32], text[72];
+    answer->details[0] = '\0';
+    dl2_count_points(points, several->question.tolerance);
+    if (most) {
+        dl2_say(&headline, "%s is within %s on ", most->name, points);
+        say_claim(&headline, most);
+        dl2_say(&headline, ", %.3g times smaller.", 1 / most->ratio);
+    } else {
+        dl2_say(&headline, "No smaller variant is shown to be within %s on most datasets.", points);
     }
-    free(several->networks);
-    free(several->sources);
-    *several = (struct dl2_several_studies){0};
+    if (!shown) {
+        dl2_say(&details, "No smaller variant has a mean within.");
+        return;
+    }
+    dl2_say(&details, "%s: ", shown->name);
+    say_mean(&details, &shown->effects);
+    dl2_say(&details, "; one more dataset would measure %s (95%% prediction interval).",
+            dl2_interval(shown->effects.mean, shown->effects.half_new, 1, text));
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->differences[i] + shown->halves[i] < limit)
+            dl2_say(&details, " On %s it loses more than %s.",
+                    several->sources[shown->sources[i]].name, points);
+    if (shown->count < 4)
+        dl2_say(&details, " With %zu datasets these intervals are wide.", shown->count);
+    if (!most)
+        dl2_say(&details, " More seeds and validation images in each study would tell more.");
+    if (all && all != most) {
+        dl2_say(&details, " Within on ");
+        say_claim(&details, all);
+        dl2_say(&details, ": %s, %.3g times smaller, ", all->name, 1 / all->ratio);
+        say_mean(&details, &all->effects);
+        dl2_say(&details, ".");
+    }
 }

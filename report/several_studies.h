@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Several studies, of different datasets, with like settings: what they say together
- * (report/meta_analysis.h). Of each network and variant that at least two of them have, the studies
+ * (report/inference.h). Of each network and variant that at least two of them have, the studies
  * whose settings most of them share are taken; what is left out is named.
  *
  * Claims are "within the tolerance on at least k of the n datasets that were trained on it". All
@@ -14,7 +14,7 @@
 #define DL2_REPORT_SEVERAL_STUDIES_H
 
 #include "report/analysis.h"
-#include "report/meta_analysis.h"
+#include "report/inference.h"
 
 struct dl2_source_study {
     const char *folder; /* borrowed */
@@ -25,8 +25,8 @@ struct dl2_source_study {
 };
 
 struct dl2_shared_variant {
-    char *name;        /* "jpeg-50" */
-    const char *codec; /* borrowed from a study */
+    const char *name;  /* "jpeg-50"; borrowed from a study */
+    const char *codec; /* borrowed, too */
     size_t count;      /* of datasets */
     size_t *sources;   /* [count]: studies, as they were named */
     /* [count]: of each to its original, points; the interval is that of its own report */
@@ -55,8 +55,7 @@ struct dl2_several_studies {
 /*
  * Reads and analyses the studies in `folders`, at least two, each as a report on it alone does, and
  * puts them together. What went wrong or was left out, in them or here, is added to `notes`.
- * DL2_ERR_ARGUMENT for two studies of one dataset, and for studies with nothing in common. Free
- * with dl2_several_studies_free(), on failure too.
+ * DL2_ERR_ARGUMENT for two studies of one dataset, and for studies with nothing in common.
  */
 int dl2_several_studies_collect(char *const *folders, size_t count,
                                 const struct dl2_study_selection *selection,
@@ -65,8 +64,16 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
                                 struct dl2_error *error);
 /* The claims of one of so many networks, whose variants are in order and have their p-values: sets
  * `within` and `was_tested`. A step of the above. */
-int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks,
-                             struct dl2_error *error);
-void dl2_several_studies_free(struct dl2_several_studies *several);
+void dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks);
+
+/* In whole sentences, of one network. */
+struct dl2_several_answer {
+    char headline[512]; /* what is claimed of the smallest variant */
+    char details[1024];
+};
+
+void dl2_several_answer_make(const struct dl2_several_studies *several,
+                             const struct dl2_shared_network *network,
+                             struct dl2_several_answer *answer);
 
 #endif

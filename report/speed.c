@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/speed.h"
 
-#include "common/memory.h"
 #include "common/scope.h"
 #include "report/sentence.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const dl2_speed_words[] = {[DL2_SPEED_LOAD] = "load",
                                        [DL2_SPEED_TRAIN] = "train",
@@ -50,11 +47,11 @@ struct race {
 /* Sets own, base and original; returns the number of seeds. */
 static size_t pair_runs(struct race *race, size_t variant, size_t base)
 {
+    const struct dl2_runs runs = dl2_study_runs(race->study, race->raw, race->analysis->arch);
     size_t count = 0;
-    for (size_t i = 0; i < race->study->run_count; i++) {
-        const struct dl2_study_run *run = &race->study->runs[i];
-        if (run->variant != race->raw || strcmp(run->arch, race->analysis->arch) != 0 ||
-            !isfinite(run->accuracy))
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct dl2_study_run *run = &runs.at[i];
+        if (!isfinite(run->accuracy))
             continue;
         race->original[count] = run;
         race->own[count] = dl2_study_run_of(race->study, variant, run->arch, run->seed);
@@ -175,9 +172,8 @@ static struct dl2_ratio multiply(struct dl2_ratio a, struct dl2_ratio b)
 
 static double epoch_images(const struct race *race, size_t variant)
 {
-    const struct dl2_study_run *run =
-        dl2_study_first_run(race->study, variant, race->analysis->arch);
-    return run ? run->train_images : NAN;
+    const struct dl2_runs runs = dl2_study_runs(race->study, variant, race->analysis->arch);
+    return runs.count ? runs.at->train_images : NAN;
 }
 
 /* How many times as fast a variant is as `base`. */
@@ -495,56 +491,43 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
         dl2_say(&writer, " A training whose schedule ends there may reach another accuracy.");
 }
 
-static void free_race(struct race *race)
-{
-    free(race->own);
-    free(race->base);
-    free(race->original);
-    free(race->scratch);
-    free(race->levels);
-}
-
-int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                       double accuracy, struct dl2_speeds *speeds, struct dl2_error *error)
+struct dl2_speeds dl2_speeds_analyse(const struct dl2_study *study,
+                                     const struct dl2_analysis *analysis, double accuracy)
 {
     const size_t runs = study->run_count + 1;
-    *speeds = (struct dl2_speeds){
-        .variants = dl2_calloc(study->variant_count + 1, sizeof *speeds->variants),
-        .accuracy = NAN};
-    DL2_CLEANUP(free_race)
+    struct dl2_speeds speeds = {.accuracy = NAN};
     struct race race = {.study = study,
                         .analysis = analysis,
-                        .speeds = speeds,
+                        .speeds = &speeds,
                         .raw = dl2_study_find(study, "raw"),
-                        .accuracy = accuracy / 100,
-                        .own = dl2_calloc(runs, sizeof *race.own),
-                        .base = dl2_calloc(runs, sizeof *race.base),
-                        .original = dl2_calloc(runs, sizeof *race.original),
-                        .scratch = dl2_calloc(study->rounds.count + 1, sizeof *race.scratch)};
+                        .accuracy = accuracy / 100};
     for (size_t i = 0; i < study->run_count; i++)
         if (study->runs[i].epochs > race.epochs)
             race.epochs = study->runs[i].epochs;
-    race.levels = dl2_calloc(race.epochs + 1, sizeof *race.levels);
-    if (!speeds->variants || !race.own || !race.base || !race.original || !race.scratch ||
-        !race.levels)
-        return dl2_error_memory(error, "the speeds of %zu variants", study->variant_count);
+    DL2_AUTO_FREE const struct dl2_study_run **seeds =
+        dl2_room(3 * runs, sizeof *seeds, "the speeds of trainings");
+    DL2_AUTO_FREE double *scratch =
+        dl2_room(study->rounds.count + 1, sizeof *scratch, "the speeds of trainings");
+    DL2_AUTO_FREE struct level *levels =
+        dl2_room(race.epochs + 1, sizeof *levels, "the speeds of trainings");
+    race.own = seeds;
+    race.base = seeds + runs;
+    race.original = seeds + 2 * runs;
+    race.scratch = scratch;
+    race.levels = levels;
+    speeds.variants = dl2_keep(study->variant_count + 1, sizeof *speeds.variants,
+                               "the speeds of %zu variants", study->variant_count);
     const size_t count = pair_runs(&race, race.raw, race.raw);
     if (count)
-        speeds->accuracy = 100 * target(&race, count, SIZE_MAX);
+        speeds.accuracy = 100 * target(&race, count, SIZE_MAX);
     for (size_t v = 0; v < study->variant_count; v++) {
-        measure(&race, v, &speeds->variants[v]);
-        if (speeds->variants[v].train_rate.count > speeds->rounds)
-            speeds->rounds = speeds->variants[v].train_rate.count;
+        measure(&race, v, &speeds.variants[v]);
+        if (speeds.variants[v].train_rate.count > speeds.rounds)
+            speeds.rounds = speeds.variants[v].train_rate.count;
     }
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
         claim_faster(&race, (enum dl2_speed_kind)kind);
-        write_advice(&race, (enum dl2_speed_kind)kind, &speeds->fastest[kind]);
+        write_advice(&race, (enum dl2_speed_kind)kind, &speeds.fastest[kind]);
     }
-    return DL2_OK;
-}
-
-void dl2_speeds_free(struct dl2_speeds *speeds)
-{
-    free(speeds->variants);
-    speeds->variants = NULL;
+    return speeds;
 }

@@ -62,9 +62,8 @@ extern const char *const dl2_speed_words[];
 const char *dl2_speed_duration(double seconds, char out[32]);
 
 /* The analysis is of the same network. `accuracy` is in percent; NAN: the original's final one, the
- * mean over its trainings, less the tolerance. Free with dl2_speeds_free(), on failure too. */
-int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                       double accuracy, struct dl2_speeds *speeds, struct dl2_error *error);
-void dl2_speeds_free(struct dl2_speeds *speeds);
+ * mean over its trainings, less the tolerance. What is pointed to is kept. */
+struct dl2_speeds dl2_speeds_analyse(const struct dl2_study *study,
+                                     const struct dl2_analysis *analysis, double accuracy);
 
 #endif

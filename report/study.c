@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/study.h"
 
+#include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set)
@@ -55,26 +55,99 @@ size_t dl2_study_find_arch(const struct dl2_study *study, const char *arch)
     return a;
 }
 
-const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
-                                                const char *arch)
+struct dl2_runs dl2_study_runs(const struct dl2_study *study, size_t v, const char *arch)
 {
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, arch) == 0)
-            return &study->runs[i];
-    return NULL;
+    struct dl2_runs found = {NULL, 0};
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (run->variant != v || strcmp(run->arch, arch) != 0)
+            continue;
+        found.at = found.at ? found.at : run;
+        found.count++;
+    }
+    return found;
 }
 
 const struct dl2_study_run *dl2_study_run_of(const struct dl2_study *study, size_t v,
                                              const char *arch, uint64_t seed)
 {
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant == v && run->seed == seed && strcmp(run->arch, arch) == 0 &&
-            isfinite(run->accuracy))
-            return run;
-    }
+    const struct dl2_runs runs = dl2_study_runs(study, v, arch);
+    for (size_t i = 0; i < runs.count; i++)
+        if (runs.at[i].seed == seed && isfinite(runs.at[i].accuracy))
+            return &runs.at[i];
     return NULL;
 }
+
+/* -- means over seeds -- */
+
+size_t dl2_runs_epochs(struct dl2_runs runs)
+{
+    size_t epochs = 0;
+    for (size_t i = 0; i < runs.count; i++)
+        epochs = runs.at[i].epochs > epochs ? runs.at[i].epochs : epochs;
+    return epochs;
+}
+
+double dl2_runs_accuracy(struct dl2_runs runs, size_t epoch)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct dl2_study_run *run = &runs.at[i];
+        if (epoch >= run->epochs || !isfinite(run->val_accuracy[epoch]))
+            continue;
+        sum += run->val_accuracy[epoch];
+        count++;
+    }
+    return count ? 100 * sum / (double)count : NAN;
+}
+
+double dl2_runs_seconds(struct dl2_runs runs)
+{
+    double sum = 0;
+    for (size_t i = 0; i < runs.count; i++)
+        sum += dl2_study_run_shared(&runs.at[i]) ? NAN : runs.at[i].seconds;
+    return runs.count ? sum / (double)runs.count : NAN;
+}
+
+static const json_t *epoch_at(const struct dl2_study_run *run, size_t epoch)
+{
+    return json_array_get(json_object_get(run->report, "epochs"), epoch);
+}
+
+double dl2_runs_seen(struct dl2_runs runs)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct dl2_study_run *run = &runs.at[i];
+        if (!run->epochs)
+            continue;
+        sum += dl2_json_get_real(epoch_at(run, run->epochs - 1), "position", NAN);
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
+}
+
+bool dl2_runs_at(struct dl2_runs runs, size_t epoch, double *seconds, double *accuracy)
+{
+    *seconds = *accuracy = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct dl2_study_run *run = &runs.at[i];
+        const size_t last = epoch == SIZE_MAX ? run->epochs - 1 : epoch;
+        if (!run->epochs || last >= run->epochs || !isfinite(run->val_accuracy[last]))
+            return false;
+        for (size_t e = 0; e <= last; e++)
+            *seconds += dl2_json_get_real(epoch_at(run, e), "seconds", 0) +
+                        dl2_json_get_real(epoch_at(run, e), "val_seconds", 0);
+        *accuracy += run->val_accuracy[last];
+    }
+    *seconds /= (double)runs.count;
+    *accuracy /= (double)runs.count;
+    return runs.count > 0;
+}
+
+/* -- codecs -- */
 
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
 {
@@ -98,29 +171,43 @@ bool dl2_study_run_shared(const struct dl2_study_run *run)
 
 /* -- lists -- */
 
-int dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why,
-                          struct dl2_error *error)
+static void walk(const char *folder, const char **names, size_t depth, dl2_visit *visit,
+                 void *context)
 {
-    if (why->status == DL2_ERR_MEMORY)
-        return dl2_error_copy(error, why);
-    return why->status < 0 ? dl2_texts_add(&study->broken, why->message, error) : DL2_OK;
+    DL2_AUTO_LIST char **found = NULL;
+    struct dl2_error why = DL2_ERROR_INIT;
+    dl2_unless_memory(dl2_list_names(folder, &found, &why), &why);
+    for (size_t i = 0; found[i]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, found[i]);
+        names[depth] = found[i];
+        if (visit(context, path, names, depth))
+            walk(path, names, depth + 1, visit, context);
+    }
 }
 
-int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
-                          const char *what, const char *why, struct dl2_error *error)
+void dl2_walk(const char *folder, dl2_visit *visit, void *context)
 {
-    DL2_TRY(dl2_grow(&study->failures, study->failure_count, sizeof *study->failures, error));
-    struct dl2_study_failure *failure = &study->failures[study->failure_count];
-    *failure = (struct dl2_study_failure){NULL, NULL};
-    study->failure_count++;
-    char text[1536];
-    snprintf(text, sizeof text, "%s %s", stage, name);
-    DL2_TRY(dl2_copy_text(text, &failure->stage, error));
-    snprintf(text, sizeof text, "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
-    return dl2_copy_text(text, &failure->what, error);
+    const char *names[DL2_WALK_DEPTH];
+    walk(folder, names, 0, visit, context);
 }
 
-int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...)
+void dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why)
+{
+    if (dl2_unless_memory(why->status, why) < 0)
+        dl2_words_add(&study->broken, dl2_text("%s", why->message));
+}
+
+void dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
+                           const char *what, const char *why)
+{
+    study->failures = dl2_keep_more(study->failures, study->failure_count, sizeof *study->failures);
+    study->failures[study->failure_count++] = (struct dl2_study_failure){
+        .stage = dl2_text("%s %s", stage, name),
+        .what = dl2_text("%s%s%s", what, why && *why ? ": " : "", why ? why : "")};
+}
+
+void dl2_study_leave_out(struct dl2_study *study, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -129,77 +216,28 @@ int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const 
     va_end(arguments);
     for (size_t i = 0; i < study->left_out.count; i++)
         if (strcmp(study->left_out.at[i], text) == 0)
-            return DL2_OK;
-    return dl2_texts_add(&study->left_out, text, error);
+            return;
+    dl2_words_add(&study->left_out, dl2_text("%s", text));
 }
 
-int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
-                        struct dl2_error *error)
+void dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where)
 {
     for (size_t i = 0; i < other->broken.count; i++)
-        DL2_TRY(dl2_texts_add(&study->broken, other->broken.at[i], error));
+        dl2_words_add(&study->broken, dl2_text("%s", other->broken.at[i]));
     for (size_t i = 0; i < other->unfinished.count; i++)
-        DL2_TRY(dl2_texts_add(&study->unfinished, other->unfinished.at[i], error));
+        dl2_words_add(&study->unfinished, dl2_text("%s", other->unfinished.at[i]));
     for (size_t i = 0; i < other->left_out.count; i++)
-        DL2_TRY(dl2_study_leave_out(study, error, "%s: %s", where, other->left_out.at[i]));
+        dl2_study_leave_out(study, "%s: %s", where, other->left_out.at[i]);
     for (size_t i = 0; i < other->failure_count; i++)
-        DL2_TRY(dl2_study_add_failure(study, where, other->failures[i].stage,
-                                      other->failures[i].what, NULL, error));
-    return DL2_OK;
-}
-
-/* -- the end -- */
-
-void dl2_study_free_run(struct dl2_study_run *run)
-{
-    free(run->arch);
-    free(run->path);
-    free(run->val_accuracy);
-    free(run->correct);
-    free(run->loss);
-    free(run->original_correct);
-    free(run->evaluated);
-    json_decref(run->report);
+        dl2_study_add_failure(study, where, other->failures[i].stage, other->failures[i].what,
+                              NULL);
 }
 
 void dl2_study_remove_run(struct dl2_study *study, size_t index)
 {
-    dl2_study_free_run(&study->runs[index]);
-    memmove(&study->runs[index], &study->runs[index + 1],
-            (study->run_count - index - 1) * sizeof *study->runs);
     study->run_count--;
-}
-
-void dl2_study_free(struct dl2_study *study)
-{
-    for (size_t i = 0; i < study->variant_count; i++) {
-        free(study->variants[i].name);
-        free(study->variants[i].own_codec);
-        json_decref(study->variants[i].made);
-        json_decref(study->variants[i].scored);
-        free(study->variants[i].scored_path);
-        json_decref(study->variants[i].loaded);
-    }
-    for (size_t i = 0; i < study->run_count; i++)
-        dl2_study_free_run(&study->runs[i]);
-    for (size_t i = 0; i < study->failure_count; i++) {
-        free(study->failures[i].stage);
-        free(study->failures[i].what);
-    }
-    for (size_t a = 0; study->images && a < study->arch_count; a++)
-        dl2_prediction_table_free(&study->images[a]);
-    free(study->images);
-    free(study->grouped);
-    free(study->variants);
-    free(study->runs);
-    free(study->failures);
-    dl2_rounds_free(&study->rounds);
-    dl2_free_list(study->archs);
-    dl2_texts_free(&study->broken);
-    dl2_texts_free(&study->unfinished);
-    dl2_texts_free(&study->left_out);
-    json_decref(study->quality);
-    *study = (struct dl2_study){0};
+    memmove(&study->runs[index], &study->runs[index + 1],
+            (study->run_count - index) * sizeof *study->runs);
 }
 
 const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t **file)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A study's results by variant and by training, as report/collect.h finds them. Figures are NAN
- * where they aren't known. */
+/* A study's results by variant and by training. Figures are NAN where they aren't known. */
 #ifndef DL2_REPORT_STUDY_H
 #define DL2_REPORT_STUDY_H
 
@@ -19,7 +18,6 @@ struct dl2_study_variant {
     /* What it is one of a sequence of: "jpeg"; with settings or of resized images
      * "jpeg_444@320"; "raw" */
     const char *codec;
-    char *own_codec;   /* what `codec` is, where it is not another's text; or NULL */
     int quality;       /* 1 to 100; 0 where there is none */
     bool resized;      /* its scores are against the resized original, so they do not compare */
     json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
@@ -84,10 +82,10 @@ struct dl2_study {
     char *grouped; /* in sentences, how images count as groups; NULL: each is by itself */
     struct dl2_study_failure *failures;
     size_t failure_count;
-    struct dl2_texts broken;     /* files that should be there and whole, and aren't: "FILE: why" */
-    struct dl2_texts unfinished; /* trainings and variants that were cut short */
-    struct dl2_texts left_out;   /* results of another study, or not comparable: "WHICH: why" */
-    json_t *quality;             /* a dl2-quality/1 without the variants; or NULL */
+    struct dl2_words broken;     /* files that should be there and whole, and aren't: "FILE: why" */
+    struct dl2_words unfinished; /* trainings and variants that were cut short */
+    struct dl2_words left_out;   /* results of another study, or not comparable: "WHICH: why" */
+    json_t *quality;             /* a dl2-quality/1 without the images' scores; or NULL */
     struct dl2_rounds rounds;    /* the speeds of loading and training, each measured alone */
 };
 
@@ -115,9 +113,12 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name);
 /* The index of the network, or study->arch_count. */
 size_t dl2_study_find_arch(const struct dl2_study *study, const char *arch);
 
-/* The training on variant `v` with a network that has the lowest seed; NULL: there is none. */
-const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
-                                                const char *arch);
+/* The trainings on variant `v` with a network, by seed: a stretch of study->runs. */
+struct dl2_runs {
+    const struct dl2_study_run *at; /* NULL: there are none */
+    size_t count;
+};
+struct dl2_runs dl2_study_runs(const struct dl2_study *study, size_t v, const char *arch);
 
 /* The training on variant `v` with a network from a seed; NULL: there is none with an accuracy. */
 const struct dl2_study_run *dl2_study_run_of(const struct dl2_study *study, size_t v,
@@ -129,29 +130,104 @@ bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
 /* One after the last variant of the codec that `first` is of. */
 size_t dl2_study_end_of_codec(const struct dl2_study *study, size_t first);
 
+/* -- how trainings of one variant and network went: means over their seeds -- */
+
+/* The epochs of the longest; 0: there is none. */
+size_t dl2_runs_epochs(struct dl2_runs runs);
+
+/* Validation accuracy after epoch `epoch`, percent; NAN: none was validated then. */
+double dl2_runs_accuracy(struct dl2_runs runs, size_t epoch);
+
+/* Seconds of training; NAN: there is none, or others shared the machine. */
+double dl2_runs_seconds(struct dl2_runs runs);
+
+/* Epochs that were seen, parts of one included; NAN: there are none. */
+double dl2_runs_seen(struct dl2_runs runs);
+
+/*
+ * Seconds since the start, validation included, and accuracy, a fraction, after epoch `epoch` of
+ * each, or after its last one (SIZE_MAX). False: one has no such epoch, or was not validated then.
+ */
+bool dl2_runs_at(struct dl2_runs runs, size_t epoch, double *seconds, double *accuracy);
+
 /* -- for what fills a study -- */
 
-/* Adds to study->broken, or returns what is no matter of a file: that memory ran out. */
-int dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why,
-                          struct dl2_error *error);
+enum { DL2_WALK_DEPTH = 3 };
+/* Visits what lies in `folder`, in the order of `ls -v`; nothing where there is no such folder.
+ * names[0 .. depth] lead to `path`. True: it is a folder to go down into. */
+typedef bool dl2_visit(void *context, const char *path, const char *const *names, size_t depth);
+void dl2_walk(const char *folder, dl2_visit *visit, void *context);
+
+/* Adds an error, if it is one, to study->broken. */
+void dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why);
 /* `what` failed in "STAGE NAME"; `why` may be NULL. */
-int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
-                          const char *what, const char *why, struct dl2_error *error);
+void dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
+                           const char *what, const char *why);
 /* Names a result in left_out, once. */
-DL2_PRINTF(3, 4)
-int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...);
+DL2_PRINTF(2, 3)
+void dl2_study_leave_out(struct dl2_study *study, const char *format, ...);
 /* Adds what went wrong in `other`, a part of the study that was collected by itself; `where` says
  * which. */
-int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
-                        struct dl2_error *error);
-
-void dl2_study_free_run(struct dl2_study_run *run);
+void dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where);
 void dl2_study_remove_run(struct dl2_study *study, size_t index);
-void dl2_study_free(struct dl2_study *study);
 
 /* Reads the variant's quality file once more. Returns its entry, with the images, borrowed from
  * *file, which is to free; NULL: there is none, or it is of resized images, whose scores do not
  * compare. */
 const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t **file);
+
+/*
+ * A study's results: every JSON file of docs/formats.md below its folder, put together by variant
+ * and by training. What is missing is left out; what is broken is noted, and the rest still counts.
+ *
+ * A folder may hold results of several studies: with other codecs, seeds or epochs. Only those that
+ * were asked for are taken, and of them only those that can be compared: trainings of one network
+ * that differ in nothing but data, seed and what can't bear on accuracy, on variants that were made
+ * from the same images with the same settings, and loading that was measured as the original's was.
+ * All else is named in `left_out`.
+ */
+
+/* The parts of a study. Lists end with NULL; a list that is NULL: all there is. */
+struct dl2_study_selection {
+    char *const *variants;  /* "raw", "jpeg-50" */
+    char *const *trainings; /* "jpeg-50/resnet10/seed-1" */
+};
+
+/*
+ * Reads what lies below `folder` and is in `selection` (NULL: all). Fails only where there's no
+ * such folder, or nothing in it; for all else look at `broken`.
+ */
+int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
+                      struct dl2_study *study, struct dl2_error *error);
+
+/*
+ * Which results of a study can be compared with each other. What cannot is taken out and named in
+ * study->left_out.
+ *
+ * Trainings of one network are comparable where they differ in nothing but data, seed and what
+ * cannot bear on accuracy, on variants that were made from the same images with the same settings.
+ * Speeds are comparable where they were measured as the original's were.
+ */
+
+/* Takes out all other trainings. Of those that are kept, numbers of images that differ from the
+ * original's are noted as failures. Variants, runs and archs must be sorted. */
+void dl2_study_keep_comparable_trainings(struct dl2_study *study);
+
+/* Takes out the variants' other rates of loading. */
+void dl2_study_keep_comparable_loading(struct dl2_study *study);
+
+/* Is study->rounds.items[index]? Else it is named; the caller drops it. */
+bool dl2_study_round_is_comparable(struct dl2_study *study, size_t index);
+
+/*
+ * In what two studies of different datasets differ that bears on accuracy: "epochs is 6, not 2", or
+ * "" where they are alike. What goes with a dataset (its classes, channels, split, the mean of its
+ * pixels) may differ. Of the trainings of a network that both have, and of how a variant was made
+ * that both have.
+ */
+void dl2_study_compare_trainings(const struct dl2_study *study, const struct dl2_study *reference,
+                                 const char *arch, char *out, size_t size);
+void dl2_study_compare_variants(const struct dl2_study_variant *variant,
+                                const struct dl2_study_variant *reference, char *out, size_t size);
 
 #endif

@@ -37,28 +37,13 @@ double dl2_timeline_seconds(const json_t *timeline, size_t i)
 }
 
 double dl2_timeline_value(const struct dl2_study_run *run, const json_t *timeline,
-                          enum dl2_timeline_figure figure, size_t i)
+                          const struct dl2_timeline_figure *figure, size_t i)
 {
     const json_t *machine = json_object_get(run->report, "machine");
-    const double card = dl2_study_run_shared(run) ? NAN : 1;
-    switch (figure) {
-    case DL2_TIMELINE_IMAGES_RATE:
-        return slope_at(timeline, "images", i);
-    case DL2_TIMELINE_WAIT: /* a long wait is counted when it is over */
-        return fmin(100, 100 * slope_at(timeline, "data_wait_seconds", i));
-    case DL2_TIMELINE_CPU:
-        return value_at(timeline, "cpu_percent", i) / dl2_json_get_real(machine, "cores", NAN);
-    case DL2_TIMELINE_CARD:
-        return card * value_at(timeline, "card_percent", i);
-    case DL2_TIMELINE_PROCESS_GB:
-        return value_at(timeline, "rss_bytes", i) / 1e9;
-    case DL2_TIMELINE_CARD_GB:
-        return card * value_at(timeline, "card_memory_bytes", i) / 1e9;
-    case DL2_TIMELINE_RECEIVED:
-        return slope_at(timeline, "network_received_bytes", i) / 1e6;
-    case DL2_TIMELINE_SENT:
-        return slope_at(timeline, "network_sent_bytes", i) / 1e6;
-    default:
-        return card * value_at(timeline, "card_watts", i);
-    }
+    const double unit = figure->unit > 0 ? figure->unit : dl2_json_get_real(machine, "cores", NAN);
+    const double value = (figure->is_rate ? slope_at : value_at)(timeline, figure->column, i);
+    if (figure->of_card && dl2_study_run_shared(run))
+        return NAN;
+    /* A long wait is counted when it is over. */
+    return figure->is_share ? fmin(100, 100 * value) : value / unit;
 }

@@ -5,16 +5,12 @@
 
 #include "report/study.h"
 
-enum dl2_timeline_figure {
-    DL2_TIMELINE_IMAGES_RATE, /* a second */
-    DL2_TIMELINE_WAIT,        /* for data, percent of the time */
-    DL2_TIMELINE_CPU,         /* percent of all cores */
-    DL2_TIMELINE_CARD,        /* percent of the time; what follows with CARD is of the card, too */
-    DL2_TIMELINE_PROCESS_GB,
-    DL2_TIMELINE_CARD_GB,
-    DL2_TIMELINE_RECEIVED, /* MB a second */
-    DL2_TIMELINE_SENT,
-    DL2_TIMELINE_CARD_WATTS
+struct dl2_timeline_figure {
+    const char *column; /* of the timeline */
+    double unit;        /* 1e9: in GB; 0: the cores of the machine */
+    bool is_rate;       /* how fast the column rises, a second */
+    bool is_share;      /* percent, and at most all of it */
+    bool of_card;       /* unknown where others shared the machine: a card tells of all */
 };
 
 /* A rank's timeline; NULL: there is none. Borrowed from the run. */
@@ -22,9 +18,8 @@ const json_t *dl2_timeline_of(const struct dl2_study_run *run, size_t rank);
 size_t dl2_timeline_samples(const json_t *timeline);
 /* Seconds from the start to sample `i`; NAN: not known. */
 double dl2_timeline_seconds(const json_t *timeline, size_t i);
-/* NAN where it is not known, and for a card's where others shared the machine: those are of all
- * that ran on the card. */
+/* NAN where it is not known. */
 double dl2_timeline_value(const struct dl2_study_run *run, const json_t *timeline,
-                          enum dl2_timeline_figure figure, size_t i);
+                          const struct dl2_timeline_figure *figure, size_t i);
 
 #endif

@@ -22,11 +22,11 @@ struct dl2_transfer {
 };
 
 /*
- * All that can be compared: [*count], by variant and networks. `analyses` is [arch_count]. Free the
- * list. None with a single network.
+ * All that can be compared: [*count], by variant and networks. `analyses` is [arch_count]. Kept.
+ * None with a single network.
  */
-int dl2_transfers_make(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                       struct dl2_transfer **list, size_t *count, struct dl2_error *error);
+struct dl2_transfer *dl2_transfers_make(const struct dl2_study *study,
+                                        const struct dl2_analysis *analyses, size_t *count);
 
 /* Does its interval leave out 0? */
 bool dl2_transfer_differs(const struct dl2_transfer *transfer);

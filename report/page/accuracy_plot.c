@@ -2,7 +2,7 @@
 #include "report/page/accuracy_plot.h"
 
 #include "common/scope.h"
-#include "report/pareto.h"
+#include "report/analysis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,20 +84,18 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
 }
 
 /* Rings around the front's points, and its edge. */
-static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
-                      struct dl2_html *html)
+static void add_front(struct dl2_plot *plot, const struct accuracy_view *view)
 {
     const size_t count = view->study->variant_count;
-    DL2_AUTO_FREE double *costs = dl2_html_calloc(html, count + 1, sizeof *costs);
-    DL2_AUTO_FREE bool *front = dl2_html_calloc(html, count + 1, sizeof *front);
+    DL2_AUTO_FREE double *costs = dl2_room(count, sizeof *costs, "%zu variants", count);
+    DL2_AUTO_FREE bool *front = dl2_room(count, sizeof *front, "%zu variants", count);
     struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .colour = DL2_PLOT_INK};
-    for (size_t v = 0; costs && front && v < count; v++)
+    for (size_t v = 0; v < count; v++)
         costs[v] = !is_shown(view, v)                    ? NAN
                    : view->axis->front == DL2_FRONT_HIGH ? -view->axis->values[v]
                                                          : view->axis->values[v];
-    if (costs && front)
-        dl2_pareto_find(view->study, view->analysis, costs, front);
-    for (double last = -INFINITY; costs && front;) { /* by rising costs */
+    dl2_pareto_find(view->study, view->analysis, costs, front);
+    for (double last = -INFINITY;;) { /* by rising costs */
         size_t next = count;
         for (size_t v = 0; v < count; v++)
             if (front[v] && (next == count || costs[v] < costs[next]))
@@ -155,10 +153,9 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     if (!shown)
         return;
     view.opacity = curves > 3 ? 0.48 / (double)curves : 0.16;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, axis->title,
-                  "x difference-in-points half-width-of-95%-interval quality variant",
-                  DL2_PLOT_HEIGHT, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
+    struct dl2_plot plot = dl2_plot_begin(
+        axis->title, "x difference-in-points half-width-of-95%-interval quality variant",
+        DL2_PLOT_HEIGHT, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
     dl2_part_codec_key(&plot, page->study, axis->front != DL2_FRONT_NONE ? 2 : 1);
@@ -173,6 +170,6 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
         if (v == view.raw || dl2_study_starts_codec(page->study, v))
             add_codec(&plot, &view, v);
     if (axis->front != DL2_FRONT_NONE)
-        add_front(&plot, &view, figures->html);
+        add_front(&plot, &view);
     dl2_part_figure(figures, &plot, dl2_part_arch(page, arch));
 }

@@ -22,9 +22,8 @@ static json_t *name_of(const struct dl2_study *study, size_t v)
 /* Sets a field whose name may hold any bytes. */
 static void set_named(json_t *object, const char *name, json_t *value)
 {
-    json_t *text = dl2_json_text(name);
-    json_object_set_new(object, text ? json_string_value(text) : name, value);
-    json_decref(text);
+    json_auto_t *text = dl2_need(dl2_json_text(name));
+    json_object_set_new(object, json_string_value(text), dl2_need(value));
 }
 
 /* ---- In sentences */
@@ -242,7 +241,7 @@ static json_t *make_equal_quality(const struct dl2_study *study,
                      "rates", list);
 }
 
-json_t *dl2_answer_make(const struct dl2_page *page)
+const json_t *dl2_answer_make(const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     json_t *variants = json_object(), *networks = json_object();
@@ -250,17 +249,11 @@ json_t *dl2_answer_make(const struct dl2_page *page)
         set_named(variants, study->variants[v].name, make_variant(&study->variants[v]));
     for (size_t a = 0; a < study->arch_count; a++)
         set_named(networks, study->archs[a], make_network(page, a));
-    if (json_object_size(variants) != study->variant_count ||
-        json_object_size(networks) != study->arch_count) {
-        json_decref(variants);
-        json_decref(networks);
-        return NULL;
-    }
-    return json_pack("{s:s, s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "accuracy",
-                     dl2_study_accuracy(study)->name, "tolerance", page->tolerance, "look",
-                     (json_int_t)page->plan.look, "sentences", make_sentences(page), "variants",
-                     variants, "networks", networks, "equal_quality",
-                     make_equal_quality(study, &page->sizes));
+    return dl2_keep_json(json_pack(
+        "{s:s, s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "accuracy",
+        dl2_study_accuracy(study)->name, "tolerance", page->tolerance, "look",
+        (json_int_t)page->plan.look, "sentences", make_sentences(page), "variants", variants,
+        "networks", networks, "equal_quality", make_equal_quality(study, &page->sizes)));
 }
 
 /* ---- As a table */
@@ -375,9 +368,10 @@ int dl2_answer_save(const json_t *answer, const char *path, const char *table,
     return save_table(answer, table, error);
 }
 
-int dl2_answer_print_saved(const char *path, struct dl2_error *error)
+int dl2_answer_print_saved(const char *folder, struct dl2_error *error)
 {
     json_auto_t *answer = NULL;
+    const char *path = dl2_keep_block(dl2_path_join(folder, "report/answer.json"));
     DL2_TRY(dl2_json_load(path, SCHEMA, &answer, error));
     dl2_answer_print(answer);
     return DL2_OK;

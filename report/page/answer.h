@@ -9,8 +9,8 @@
 
 #include "report/page/page.h"
 
-/* The answer as JSON: a new reference, or NULL if memory runs out. */
-json_t *dl2_answer_make(const struct dl2_page *page);
+/* The answer as JSON; kept. */
+const json_t *dl2_answer_make(const struct dl2_page *page);
 
 /* Writes it to `path` and its table to `table`, each whole or not at all. DL2_ERR_ARGUMENT if there
  * are files of these names that are not an answer's. */
@@ -20,7 +20,7 @@ int dl2_answer_save(const json_t *answer, const char *path, const char *table,
 /* Prints the sentences of an answer: one a line. */
 void dl2_answer_print(const json_t *answer);
 
-/* Prints those of a file that dl2_answer_save() wrote. */
-int dl2_answer_print_saved(const char *path, struct dl2_error *error);
+/* Prints those of the answer that was saved with the page of the study in `folder`. */
+int dl2_answer_print_saved(const char *folder, struct dl2_error *error);
 
 #endif

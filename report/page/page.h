@@ -13,9 +13,10 @@
 #include "report/page/plot.h"
 #include "report/plan.h"
 #include "report/search_results.h"
+#include "report/several_studies.h"
 #include "report/speed.h"
 
-/* What a page shows: all that is known of a study. Zero it first, but for plan.lock, -1. */
+/* What a page shows: all that is known of a study. Zero it first. */
 struct dl2_page {
     const char *title;              /* what was studied */
     const char *folder;             /* where the results lie */
@@ -38,14 +39,17 @@ struct dl2_page {
     struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
 };
 
-/* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */
-void dl2_page_write(const struct dl2_page *page, struct dl2_html *html);
+/* Writes the page, and the plots into the plotter's folder. A failure is in plotter->error. */
+void dl2_page_write(const struct dl2_page *page, struct dl2_bytes *html);
 
-/* Frees what is not borrowed. */
-void dl2_page_free(struct dl2_page *page);
+/* The page of several studies: what they say together, and each beside the others. Of `page` it
+ * shows the title (NULL: how many they are), and of its study what went wrong, and what was left
+ * out. */
+void dl2_several_page_write(const struct dl2_page *page, const struct dl2_several_studies *several,
+                            struct dl2_bytes *html);
 
 /* The beginning of a page with its style, up to the question that it answers, and its end. */
-void dl2_page_open(struct dl2_html *html, const char *question);
-void dl2_page_close(struct dl2_html *html);
+void dl2_page_open(struct dl2_bytes *html, const char *question);
+void dl2_page_close(struct dl2_bytes *html);
 
 #endif

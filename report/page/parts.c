@@ -2,6 +2,8 @@
 #include "report/page/parts.h"
 
 #include "common/json.h"
+#include "common/keep.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -29,7 +31,7 @@ const char *dl2_part_fixed(double value, int digits, char out[32])
     return out;
 }
 
-void dl2_part_cell(struct dl2_html *html, double value, int digits)
+void dl2_part_cell(struct dl2_bytes *html, double value, int digits)
 {
     char text[32];
     dl2_html_element(html, "td", "%s", dl2_part_fixed(value, digits, text));
@@ -42,7 +44,7 @@ const char *dl2_part_badge(enum dl2_verdict verdict)
                                            : "span class='badge maybe'";
 }
 
-void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+void dl2_part_estimate(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
 {
     char text[32];
     dl2_html_text(html, dl2_part_fixed(estimate->mean, digits, text));
@@ -50,14 +52,14 @@ void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimat
         dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits, text));
 }
 
-void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
 {
     dl2_html_markup(html, "<td>");
     dl2_part_estimate(html, estimate, digits);
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high)
+void dl2_part_percent_cell(struct dl2_bytes *html, double value, double low, double high)
 {
     char text[3][32];
     dl2_html_markup(html, "<td>");
@@ -68,7 +70,7 @@ void dl2_part_percent_cell(struct dl2_html *html, double value, double low, doub
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_part_range_cell(struct dl2_html *html, double least, double most, int digits,
+void dl2_part_range_cell(struct dl2_bytes *html, double least, double most, int digits,
                          const char *unit, const char *none)
 {
     char low[32], high[32];
@@ -82,7 +84,7 @@ void dl2_part_range_cell(struct dl2_html *html, double least, double most, int d
         dl2_html_element(html, "td", "%s%s", low, unit);
 }
 
-void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
+void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio)
 {
     char text[32];
     dl2_html_markup(html, "<td>");
@@ -93,7 +95,7 @@ void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_part_interval(struct dl2_html *html, double middle, double low, double high)
+void dl2_part_interval(struct dl2_bytes *html, double middle, double low, double high)
 {
     char text[2][32];
     dl2_html_format(html, "%s ", dl2_signed(middle, text[0]));
@@ -101,7 +103,7 @@ void dl2_part_interval(struct dl2_html *html, double middle, double low, double 
                      dl2_signed(high, text[1]));
 }
 
-void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison)
+void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_comparison *comparison)
 {
     char text[32];
     const double half = dl2_comparison_half(comparison), middle = comparison->difference;
@@ -247,7 +249,7 @@ const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, 
     return out;
 }
 
-void dl2_part_arch_heading(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+void dl2_part_arch_heading(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
 {
     if (page->study->arch_count > 1)
         dl2_html_element(html, "h3", "%s", page->study->archs[arch]);
@@ -259,21 +261,10 @@ void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, c
     dl2_table_heads(table, page->study->arch_count > 1 ? "<network" : "");
 }
 
-void dl2_part_arch_cell(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+void dl2_part_arch_cell(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
 {
     if (page->study->arch_count > 1)
         dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
-}
-
-void dl2_part_plot(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *title,
-                   const char *columns, int height, const char *name, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, name);
-    vsnprintf(text, sizeof text, name, arguments);
-    va_end(arguments);
-    dl2_plot_begin(plot, text, title, columns, height, figures->html->error);
 }
 
 static void open_figures(const struct dl2_part_figures *figures)
@@ -291,29 +282,27 @@ static void open_figures(const struct dl2_part_figures *figures)
 }
 
 /* The picture, with its title for those who do not see it. */
-static void write_svg(struct dl2_html *html, const struct dl2_bytes *svg, const char *title)
+static void write_svg(struct dl2_bytes *html, const struct dl2_bytes *svg, const char *title)
 {
     const char *tag = memmem(svg->data, svg->size, "<svg", 4);
     if (!tag) {
-        dl2_html_bytes(html, svg);
+        dl2_append(html, svg->data, svg->size);
         return;
     }
     const size_t before = (size_t)(tag + 4 - (const char *)svg->data);
-    dl2_html_bytes(html, &(struct dl2_bytes){.data = svg->data, .size = before});
+    dl2_append(html, svg->data, before);
     dl2_html_markup(html, " role='img' aria-label='");
     dl2_html_text(html, title);
     dl2_html_markup(html, "'");
-    dl2_html_bytes(html,
-                   &(struct dl2_bytes){.data = svg->data + before, .size = svg->size - before});
+    dl2_append(html, svg->data + before, svg->size - before);
 }
 
 void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail)
 {
-    struct dl2_html *html = figures->html;
-    struct dl2_bytes svg;
-    const int status = dl2_plot_draw(plot, figures->page->plotter, &svg);
-    dl2_html_check(html, status);
-    if (status == DL2_OK && svg.size) {
+    struct dl2_bytes *html = figures->html;
+    DL2_CLEANUP(dl2_bytes_free)
+    struct dl2_bytes svg = dl2_plot_draw(plot, figures->page->plotter);
+    if (svg.size) {
         if (figures->shown++ == 0)
             open_figures(figures);
         dl2_html_markup(html, "<figure><figcaption>");
@@ -324,7 +313,6 @@ void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, co
         write_svg(html, &svg, plot->title);
         dl2_html_markup(html, "</figure>\n");
     }
-    dl2_bytes_free(&svg);
 }
 
 void dl2_part_figures_end(struct dl2_part_figures *figures)

@@ -33,25 +33,26 @@ struct dl2_curve dl2_part_variant_curve(struct dl2_plot *plot, const char *name,
 void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more);
 
 /* "−1.3 (−2.1 to −0.5)" */
-void dl2_part_interval(struct dl2_html *html, double middle, double low, double high);
+void dl2_part_interval(struct dl2_bytes *html, double middle, double low, double high);
 
 /* A <td> with a number. */
-void dl2_part_cell(struct dl2_html *html, double value, int digits);
+void dl2_part_cell(struct dl2_bytes *html, double value, int digits);
 /* A mean and half its interval; in a <td>. */
-void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
-void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
+void dl2_part_estimate(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits);
+void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *estimate,
+                            int digits);
 /* A <td> with "62.6 % (61.1 to 64.2)"; no interval where `low` is NAN. */
-void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high);
+void dl2_part_percent_cell(struct dl2_bytes *html, double value, double low, double high);
 /* A <td> with "5 to 12", from the least to the most, and the unit; "none" where that is not known.
  */
-void dl2_part_range_cell(struct dl2_html *html, double least, double most, int digits,
+void dl2_part_range_cell(struct dl2_bytes *html, double least, double most, int digits,
                          const char *unit, const char *none);
 /* A <td> with a ratio and its interval. */
-void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);
+void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio);
 
 /* A <td> with a difference to the original, the interval that its verdict goes by, and the verdict;
  * empty where there is none. */
-void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison);
+void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_comparison *comparison);
 
 /* The tag of a verdict's badge, for dl2_html_element(). */
 const char *dl2_part_badge(enum dl2_verdict verdict);
@@ -60,22 +61,19 @@ const char *dl2_part_badge(enum dl2_verdict verdict);
  * A group of plots:
  *
  *     struct dl2_part_figures figures = {.page = page, .html = html, .heading = "Training"};
- *     dl2_part_plot(&figures, &plot, "Accuracy", "epoch accuracy", DL2_PLOT_HEIGHT, "accuracy-%s",
- * arch); dl2_part_figure(&figures, &plot, NULL);   ... any number of both
+ *     struct dl2_plot plot = dl2_plot_begin(...);   ... any number
+ *     dl2_part_figure(&figures, &plot, NULL);
  *     dl2_part_figures_end(&figures);
  *
  * Without any picture nothing is written, not even the heading.
  */
 struct dl2_part_figures {
     const struct dl2_page *page;
-    struct dl2_html *html;
+    struct dl2_bytes *html;
     const char *heading, *note; /* of a section; or NULL */
     const char *summary;        /* of a group that is folded up; or NULL */
     size_t shown;
 };
-/* Begins a plot, whose files get the name that the format makes (dl2_plot_begin()). */
-void dl2_part_plot(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *title,
-                   const char *columns, int height, const char *name, ...) DL2_PRINTF(6, 7);
 /* Draws and frees the plot. `detail` is added to its title in the page; or NULL. */
 void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail);
 void dl2_part_figures_end(struct dl2_part_figures *figures);
@@ -84,9 +82,9 @@ void dl2_part_figures_end(struct dl2_part_figures *figures);
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch);
 /* The same above them, in a table's heads behind "variant", say, and in its rows. Nothing if it is
  * the only one. */
-void dl2_part_arch_heading(struct dl2_html *html, const struct dl2_page *page, size_t arch);
+void dl2_part_arch_heading(struct dl2_bytes *html, const struct dl2_page *page, size_t arch);
 void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, const char *first);
-void dl2_part_arch_cell(struct dl2_html *html, const struct dl2_page *page, size_t arch);
+void dl2_part_arch_cell(struct dl2_bytes *html, const struct dl2_page *page, size_t arch);
 /* Such as " with resnet10", to tell it from the others in a sentence; "" if it is the only one. */
 const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
                                 char out[320]);

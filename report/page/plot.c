@@ -2,16 +2,17 @@
 #include "report/page/plot.h"
 
 #include "common/file.h"
+#include "common/keep.h"
 #include "common/scope.h"
-#include "report/page/gnuplot.h"
-#include "report/page/latex.h"
 
 #include <math.h>
+#include <spawn.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
 
 const struct dl2_plot_colour dl2_plot_colours[] = {
     {DL2_PLOT_INK, "#d5d9df", NULL},
@@ -61,22 +62,21 @@ const char *dl2_plot_ramp(size_t i, size_t count)
     return ramp[count > 1 ? i * (colours - 1) / (count - 1) : 6];
 }
 
-static void append(struct dl2_plot *plot, struct dl2_bytes *bytes, const char *format,
-                   va_list arguments)
+static void append(struct dl2_bytes *bytes, const char *format, va_list arguments)
 {
     char line[2048];
     int length = vsnprintf(line, sizeof line, format, arguments);
     if (length >= (int)sizeof line)
         length = sizeof line - 1;
-    if (plot->status == DL2_OK && length > 0)
-        plot->status = dl2_bytes_append(bytes, line, (size_t)length, plot->error);
+    if (length > 0)
+        dl2_append(bytes, line, (size_t)length);
 }
 
 void dl2_plot_script(struct dl2_plot *plot, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    append(plot, &plot->script, format, arguments);
+    append(&plot->script, format, arguments);
     va_end(arguments);
 }
 
@@ -84,7 +84,7 @@ void dl2_plot_data(struct dl2_plot *plot, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    append(plot, &plot->data, format, arguments);
+    append(&plot->data, format, arguments);
     va_end(arguments);
 }
 
@@ -126,22 +126,23 @@ const char *dl2_plot_label(const char *text, char *out, size_t size)
     return keep_characters(text, "-.+@ ,:()/%", out, size);
 }
 
-void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
-                    int height, struct dl2_error *error)
+struct dl2_plot dl2_plot_begin(const char *title, const char *columns, int height, const char *name,
+                               ...)
 {
-    *plot = (struct dl2_plot){.data = DL2_BYTES_INIT,
-                              .script = DL2_BYTES_INIT,
-                              .error = error,
-                              .height = height,
-                              .key_height = KEY_HEIGHT};
-    dl2_plot_plain(name, plot->name, sizeof plot->name);
-    snprintf(plot->title, sizeof plot->title, "%s", title);
-    for (char *c = plot->title; *c; c++) /* one line, whatever names of files are in it */
+    struct dl2_plot plot = {.height = height, .key_height = KEY_HEIGHT};
+    char text[256];
+    va_list arguments;
+    va_start(arguments, name);
+    vsnprintf(text, sizeof text, name, arguments);
+    va_end(arguments);
+    dl2_plot_plain(text, plot.name, sizeof plot.name);
+    snprintf(plot.title, sizeof plot.title, "%s", title);
+    for (char *c = plot.title; *c; c++) /* one line, whatever names of files are in it */
         if ((unsigned char)*c < ' ' || *c == '\\')
             *c = '_';
-    dl2_plot_data(plot, "# %s\n# %s\n", plot->title, columns);
+    dl2_plot_data(&plot, "# %s\n# %s\n", plot.title, columns);
     dl2_plot_script(
-        plot,
+        &plot,
         "set border 3 linecolor rgb '" DL2_PLOT_AXIS "' linewidth 1\n"
         "set tics nomirror scale 0.4 textcolor rgb '" DL2_PLOT_SOFT_INK "'\n"
         "set grid ytics linecolor rgb '" DL2_PLOT_GRID "' linetype 1 linewidth 1\n"
@@ -149,6 +150,7 @@ void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, 
         "'\n"
         "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
         "set bars 0.6\n");
+    return plot;
 }
 
 void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
@@ -202,14 +204,7 @@ static double place(const struct dl2_plot_range *range, double value)
 void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label,
                     const char *colour)
 {
-    struct dl2_plot_point *grown =
-        dl2_realloc(plot->points, plot->point_count + 1, sizeof *plot->points);
-    if (!grown) {
-        if (plot->status == DL2_OK)
-            plot->status = dl2_error_memory(plot->error, "a plot");
-        return;
-    }
-    plot->points = grown;
+    plot->points = dl2_keep_more(plot->points, plot->point_count, sizeof *plot->points);
     struct dl2_plot_point *point = &plot->points[plot->point_count++];
     const double width = DL2_PLOT_WIDTH - FRAME_LEFT - FRAME_RIGHT;
     const double height = plot->height - plot->key_height - FRAME_BOTTOM;
@@ -276,11 +271,9 @@ static struct box sidecars(const struct dl2_plot_point *point, size_t direction)
 void dl2_plot_labels(struct dl2_plot *plot)
 {
     enum { DIRECTIONS = 16 };
-    struct box *placed = dl2_calloc(plot->point_count + 1, sizeof *placed);
+    DL2_AUTO_FREE struct box *placed = dl2_room(plot->point_count, sizeof *placed, "a plot");
     size_t count = 0;
-    if (!placed && plot->status == DL2_OK)
-        plot->status = dl2_error_memory(plot->error, "a plot");
-    for (size_t i = 0; placed && i < plot->point_count; i++) {
+    for (size_t i = 0; i < plot->point_count; i++) {
         if (!plot->points[i].label[0])
             continue;
         double least = INFINITY;
@@ -302,7 +295,6 @@ void dl2_plot_labels(struct dl2_plot *plot)
                         count, plot->points[i].label, (best.left + best.right) / 2 / DL2_PLOT_WIDTH,
                         (best.low + best.high) / 2 / plot->height, plot->points[i].colour);
     }
-    free(placed);
 }
 
 void dl2_plot_block(struct dl2_plot *plot, const char *name)
@@ -319,26 +311,55 @@ void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...)
                     plot->name, plot->blocks - 1);
     va_list arguments;
     va_start(arguments, format);
-    append(plot, &plot->script, format, arguments);
+    append(&plot->script, format, arguments);
     va_end(arguments);
     plot->curves++;
 }
 
-static int replace_all(struct dl2_bytes *bytes, const char *from, const char *to,
-                       struct dl2_error *error)
+/* ---- Drawing */
+
+/* Runs FOLDER/NAME.gp in its folder. What gnuplot complains of is thrown away. False: it failed. */
+static bool run_gnuplot(const char *gnuplot, const char *folder, const char *name)
+{
+    char script[160];
+    snprintf(script, sizeof script, "%s.gp", name);
+    char *arguments[] = {"sh",
+                         "-c",
+                         "cd \"$1\" && exec \"$2\" \"$3\" 2>/dev/null",
+                         "sh",
+                         (char *)folder,
+                         (char *)gnuplot,
+                         script,
+                         NULL};
+    pid_t child;
+    if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) != 0)
+        return false;
+    int status;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Writes FOLDER/NAME.EXTENSION. */
+static int save_file(const char *folder, const char *name, const char *extension,
+                     const struct dl2_bytes *bytes, struct dl2_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, extension);
+    return dl2_file_write(path, bytes->data, bytes->size, error);
+}
+
+static void replace_all(struct dl2_bytes *bytes, const char *from, const char *to)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes out = DL2_BYTES_INIT;
     const size_t length = strlen(from);
     const char *at = (const char *)bytes->data, *end = at + bytes->size;
     while (at < end) {
         const char *hit = memmem(at, (size_t)(end - at), from, length);
-        DL2_TRY(dl2_bytes_append(&out, at, (size_t)((hit ? hit : end) - at), error));
+        dl2_append(&out, at, (size_t)((hit ? hit : end) - at));
         if (hit)
-            DL2_TRY(dl2_bytes_append(&out, to, strlen(to), error));
+            dl2_append_text(&out, to);
         at = hit ? hit + length : end;
     }
     dl2_bytes_swap(bytes, &out);
-    return DL2_OK;
 }
 
 /* Drops what stands from `open` to `close`, both included, wherever that is. */
@@ -362,7 +383,7 @@ static void drop_all(struct dl2_bytes *bytes, const char *open, const char *clos
 
 /* Makes gnuplot's file fit to stand in a page with others of its kind: ids
  * of its own, no tooltips. */
-static int embed(struct dl2_bytes *svg, const char *name, struct dl2_error *error)
+static void embed(struct dl2_bytes *svg, const char *name)
 {
     static const char *const shared[] = {"gpPt", "gpDot", "textbox", "greybox", "gnuplot_canvas"};
     char own[192];
@@ -371,13 +392,13 @@ static int embed(struct dl2_bytes *svg, const char *name, struct dl2_error *erro
     drop_all(svg, "<desc>", "</desc>");
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         snprintf(own, sizeof own, "%s-%s", name, shared[i]);
-        DL2_TRY(replace_all(svg, shared[i], own, error));
+        replace_all(svg, shared[i], own);
     }
-    return DL2_OK;
 }
 
 /* Writes the script with its head. */
-static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot *plot)
+static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot *plot,
+                        struct dl2_error *error)
 {
     char head[1024], identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
     snprintf(identifier, sizeof identifier, "%s", plot->name);
@@ -390,50 +411,150 @@ static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot
              "background '#ffffff' name '%s'\nset output '%s.svg'\n",
              plot->title, plot->name, DL2_PLOT_WIDTH, plot->height, identifier, plot->name);
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
-    DL2_TRY(dl2_bytes_append(&script, head, strlen(head), plot->error));
-    DL2_TRY(dl2_bytes_append(&script, plot->script.data, plot->script.size, plot->error));
-    return dl2_gnuplot_save(plotter->folder, plot->name, "gp", &script, plot->error);
+    dl2_append_text(&script, head);
+    dl2_append(&script, plot->script.data, plot->script.size);
+    return save_file(plotter->folder, plot->name, "gp", &script, error);
 }
 
 /* Runs the script that was written, unless gnuplot failed before: it would again. */
-static int make_svg(const struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg)
+static void make_svg(const struct dl2_plot *plot, struct dl2_plotter *plotter,
+                     struct dl2_bytes *svg)
 {
     if (plotter->problem[0])
-        return DL2_OK;
+        return;
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.svg", plotter->folder, plot->name);
     remove(path);
-    if (!dl2_gnuplot_run(plotter->gnuplot, plotter->folder, plot->name) ||
+    if (!run_gnuplot(plotter->gnuplot, plotter->folder, plot->name) ||
         dl2_file_read(path, 1 << 26, svg, NULL) < 0) {
         dl2_bytes_free(svg);
         snprintf(plotter->problem, sizeof plotter->problem,
                  "The plots could not be drawn: '%s %s.gp' in %s failed. Is gnuplot installed "
                  "(Debian: gnuplot-nox)? Their data and scripts are there.",
                  plotter->gnuplot, plot->name, plotter->folder);
-        return DL2_OK;
+        return;
     }
-    return embed(svg, plot->name, plot->error);
+    embed(svg, plot->name);
 }
 
-static int write_and_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg)
+/* ---- For LaTeX */
+
+/* Centimetres of a page for a pixel of the screen: most plots are 14 cm wide. */
+#define CENTIMETRES (14.0 / DL2_PLOT_WIDTH)
+
+/* A text in LaTeX. */
+static void append_escaped(struct dl2_bytes *bytes, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (strchr("%_&#$", text[i]) && text[i])
+            dl2_append(bytes, "\\", 1);
+        dl2_append(bytes, &text[i], 1);
+    }
+}
+
+/* Is the text in quotes a colour, a file or a format of numbers, not one that is set? */
+static bool is_literal(const char *text, size_t size)
+{
+    static const char *const prefixes[] = {"#", "%g"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (size >= strlen(prefixes[i]) && memcmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return size > 4 && memcmp(text + size - 4, ".dat", 4) == 0;
+}
+
+/* The script with the texts in its quotes escaped; '' in quotes is two texts side by side. */
+static void append_script(struct dl2_bytes *bytes, const struct dl2_bytes *script)
+{
+    const char *at = (const char *)script->data, *end = at + script->size;
+    while (at < end) {
+        const char *open = memchr(at, '\'', (size_t)(end - at));
+        const char *close = open ? memchr(open + 1, '\'', (size_t)(end - open - 1)) : NULL;
+        if (!close) {
+            dl2_append(bytes, at, (size_t)(end - at));
+            return;
+        }
+        const size_t size = (size_t)(close - open - 1);
+        dl2_append(bytes, at, (size_t)(open + 1 - at));
+        if (is_literal(open + 1, size))
+            dl2_append(bytes, open + 1, size);
+        else
+            append_escaped(bytes, open + 1, size);
+        dl2_append(bytes, "'", 1);
+        at = close + 1;
+    }
+}
+
+static int write_latex_script(const struct dl2_latex *latex, const struct dl2_plot *plot,
+                              struct dl2_error *error)
+{
+    char head[512];
+    snprintf(head, sizeof head,
+             "# Run it in this folder: gnuplot %s.gp\n"
+             "set terminal cairolatex pdf colortext size %.2fcm,%.2fcm\nset output '%s.tex'\n",
+             plot->name, CENTIMETRES * DL2_PLOT_WIDTH, CENTIMETRES * plot->height, plot->name);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
+    dl2_append_text(&script, head);
+    append_script(&script, &plot->script);
+    return save_file(latex->folder, plot->name, "gp", &script, error);
+}
+
+static void add_figure(struct dl2_latex *latex, const struct dl2_plot *plot)
+{
+    struct dl2_bytes *document = &latex->document;
+    if (!document->size)
+        dl2_append_text(document,
+                        "\\documentclass{article}\n\\usepackage{graphicx}\n\\usepackage{color}\n"
+                        "\\usepackage[utf8]{inputenc}\n\\begin{document}\n");
+    dl2_append_text(document, "\\begin{figure}\\centering\\input{");
+    dl2_append_text(document, plot->name);
+    dl2_append_text(document, "}\\caption{");
+    append_escaped(document, plot->title, strlen(plot->title));
+    dl2_append_text(document, "}\\end{figure}\\clearpage\n");
+}
+
+/* Writes and draws a plot. An error if gnuplot can't: this was asked for. */
+static int draw_latex(struct dl2_latex *latex, const struct dl2_plot *plot, const char *gnuplot,
+                      struct dl2_error *error)
+{
+    DL2_TRY(save_file(latex->folder, plot->name, "dat", &plot->data, error));
+    DL2_TRY(write_latex_script(latex, plot, error));
+    if (!run_gnuplot(gnuplot, latex->folder, plot->name))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "--latex: '%s %s.gp' in %s failed; it takes gnuplot with the terminal "
+                             "cairolatex (Debian: gnuplot-nox)",
+                             gnuplot, plot->name, latex->folder);
+    add_figure(latex, plot);
+    return DL2_OK;
+}
+
+int dl2_latex_end(struct dl2_latex *latex, struct dl2_error *error)
+{
+    if (!latex->document.size)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--latex has no effect: there are no plots");
+    dl2_append_text(&latex->document, "\\end{document}\n");
+    const int status = save_file(latex->folder, "figures", "tex", &latex->document, error);
+    dl2_bytes_free(&latex->document);
+    return status;
+}
+
+/* ---- All of it */
+
+static int write_and_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg,
+                          struct dl2_error *error)
 {
     dl2_plot_script(plot, "\n");
-    DL2_TRY(plot->status);
-    DL2_TRY(dl2_gnuplot_save(plotter->folder, plot->name, "dat", &plot->data, plot->error));
-    DL2_TRY(write_script(plotter, plot));
-    DL2_TRY(make_svg(plot, plotter, svg));
-    return plotter->latex ? dl2_latex_draw(plotter->latex, plot, plotter->gnuplot, plot->error)
-                          : DL2_OK;
+    DL2_TRY(save_file(plotter->folder, plot->name, "dat", &plot->data, error));
+    DL2_TRY(write_script(plotter, plot, error));
+    make_svg(plot, plotter, svg);
+    return plotter->latex ? draw_latex(plotter->latex, plot, plotter->gnuplot, error) : DL2_OK;
 }
 
-int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg)
+struct dl2_bytes dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter)
 {
-    *svg = (struct dl2_bytes)DL2_BYTES_INIT;
-    if (plot->curves && plotter)
-        plot->status = write_and_draw(plot, plotter, svg);
+    struct dl2_bytes svg = DL2_BYTES_INIT;
+    if (plot->curves && plotter && write_and_draw(plot, plotter, &svg, &plotter->error) < 0)
+        dl2_bytes_free(&svg);
     dl2_bytes_free(&plot->data);
     dl2_bytes_free(&plot->script);
-    free(plot->points);
-    plot->points = NULL;
-    return plot->status;
+    return svg;
 }

@@ -3,15 +3,13 @@
  * Draws one plot with gnuplot: a data file, a script that can be run by hand in the plots' folder,
  * and the SVG that it makes. What a plot shows is its section's business.
  *
- *     struct dl2_plot plot;
- *     dl2_plot_begin(&plot, "accuracy", "Accuracy against size", "x y", DL2_PLOT_HEIGHT, error);
+ *     struct dl2_plot plot =
+ *         dl2_plot_begin("Accuracy against size", "x y", DL2_PLOT_HEIGHT, "accuracy");
  *     dl2_plot_axes(&plot, "bytes", "accuracy, %");
  *     dl2_plot_block(&plot, "jpeg");
  *     dl2_plot_number(&plot, x), dl2_plot_number(&plot, y), dl2_plot_data(&plot, "\n");
  *     dl2_plot_curve(&plot, "using 1:2 with lines linecolor rgb '%s' notitle", DL2_PLOT_INK);
- *     status = dl2_plot_draw(&plot, plotter, &svg);
- *
- * The first failure sticks in the plot until dl2_plot_draw() returns it.
+ *     struct dl2_bytes svg = dl2_plot_draw(&plot, plotter);
  */
 #ifndef DL2_REPORT_PLOT_H
 #define DL2_REPORT_PLOT_H
@@ -54,10 +52,23 @@ const char *dl2_plot_codec_colour(const char *codec, size_t number);
 /* The colour of item `i` of `count` in a row: from red (strong compression) to violet (weak). */
 const char *dl2_plot_ramp(size_t i, size_t count);
 
+/*
+ * The plots for LaTeX: for each, its data, a gnuplot script, and what the script makes by gnuplot's
+ * terminal cairolatex: NAME.tex, which sets the texts in the document's fonts, and NAME.pdf below
+ * them. figures.tex is a document with all of them.
+ */
+struct dl2_latex {
+    const char *folder;        /* exists */
+    struct dl2_bytes document; /* what there is of figures.tex */
+};
+/* Writes figures.tex and frees the document, on failure too. DL2_ERR_ARGUMENT without any plot. */
+int dl2_latex_end(struct dl2_latex *latex, struct dl2_error *error);
+
 /* Where and with what a page's plots are drawn. */
 struct dl2_plotter {
     const char *folder, *gnuplot;
     char problem[1024];      /* why there are no pictures, or "" */
+    struct dl2_error error;  /* the first plot's that could not be written */
     struct dl2_latex *latex; /* where they are drawn for LaTeX, too; or NULL */
 };
 
@@ -87,16 +98,15 @@ struct dl2_plot {
     struct dl2_plot_range x, y; /* of dl2_plot_frame() */
     struct dl2_plot_point *points;
     size_t point_count;
-    int status;
-    struct dl2_error *error;
 };
 
 /*
- * Starts a plot. `name` is made fit for a file's name with dl2_plot_plain(); it must be unique in
- * the report. `columns` is a comment that heads the data. End it with dl2_plot_draw().
+ * Starts a plot, whose files get the name that the format makes, fit for a file's by
+ * dl2_plot_plain(); it must be unique in the report. `columns` is a comment that heads the data.
+ * End it with dl2_plot_draw().
  */
-void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
-                    int height, struct dl2_error *error);
+struct dl2_plot dl2_plot_begin(const char *title, const char *columns, int height, const char *name,
+                               ...) DL2_PRINTF(4, 5);
 
 /* Appends to the script, to the data. */
 void dl2_plot_script(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
@@ -131,13 +141,13 @@ void dl2_plot_block(struct dl2_plot *plot, const char *name);
 void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
 
 /*
- * Writes and draws the plot and frees it, on failure too. `svg` becomes an <svg> element that can
- * stand in a page with others; the caller frees it. It is empty for a plot without curves, which is
- * not written, and where gnuplot failed, now or for an earlier plot: then the data and script are
- * written all the same, and plotter->problem says what to do. The plotter's folder must exist; a
- * NULL plotter draws and writes nothing.
+ * Writes and draws the plot and frees it. Returns an <svg> element that can stand in a page with
+ * others, which the caller frees. It is empty for a plot without curves, which is not written, for
+ * one that can't be written (plotter->error), and where gnuplot failed, now or for an earlier plot:
+ * then the data and script are written all the same, and plotter->problem says what to do. The
+ * plotter's folder must exist; a NULL plotter draws and writes nothing.
  */
-int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg);
+struct dl2_bytes dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter);
 
 /* Makes a name safe for a script or data file: no blanks, no quotes, nothing that gnuplot expands.
  * Returns `out`. */

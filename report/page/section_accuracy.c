@@ -4,7 +4,7 @@
 #include "report/page/accuracy_plot.h"
 #include "report/page/sections.h"
 
-void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_accuracy(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_part_figures figures = {
@@ -13,8 +13,8 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
         .heading = "Accuracy and speed",
         .note = "Bands and bars are 95% intervals of each variant by itself, those that verdicts "
                 "go by. Shaded: the tolerance below the original. Numbers are qualities."};
-    DL2_AUTO_FREE double *values = dl2_html_calloc(html, study->variant_count + 1, sizeof *values);
-    for (size_t arch = 0; values && arch < study->arch_count; arch++) {
+    DL2_AUTO_FREE double *values = dl2_room(study->variant_count, sizeof *values, "variants");
+    for (size_t arch = 0; arch < study->arch_count; arch++) {
         const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = speeds->variants[v].load_rate.mean;

@@ -25,7 +25,7 @@ static const char *name_samples(const json_t *arguments)
 }
 
 /* A network's settings, as the first of its trainings has them: all that are here have the same. */
-static void write_network(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+static void write_network(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_analysis *analysis = &page->analyses[arch];
@@ -78,7 +78,7 @@ static const char *main_format(const json_t *survey)
 }
 
 /* "Times smaller" than what? A variant loses less on top of what the original has lost already. */
-static void write_original(struct dl2_html *html, const struct dl2_page *page)
+static void write_original(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     const size_t raw = dl2_study_find(study, "raw");
@@ -105,7 +105,7 @@ static void write_original(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, ". ");
 }
 
-static void write_compared(const struct dl2_page *page, struct dl2_html *html)
+static void write_compared(const struct dl2_page *page, struct dl2_bytes *html)
 {
     bool both = false;
     dl2_html_markup(html, "<p class='note'>");
@@ -123,7 +123,7 @@ static void write_compared(const struct dl2_page *page, struct dl2_html *html)
 /* ---- How the answer was decided: what the verdicts mean, and which chances the intervals count */
 
 /* Variants that were trained from fewer seeds than the original. */
-static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *page)
+static void write_short_of_seeds(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     for (size_t a = 0; a < study->arch_count; a++)
@@ -140,7 +140,7 @@ static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *p
 }
 
 /* What the verdicts mean. */
-static void write_rules(struct dl2_html *html, const struct dl2_page *page)
+static void write_rules(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_analysis *first = &page->analyses[0];
     dl2_html_format(html,
@@ -172,7 +172,7 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                     "; all looks share the 2.5%%, and an interval holds at all of them together. ");
 }
 
-static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
+static void write_noise(struct dl2_bytes *html, const struct dl2_analysis *first)
 {
     if (first->seeds < 2) {
         dl2_html_format(html, "One training each can't tell chance from effect. ");
@@ -191,7 +191,7 @@ static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
 }
 
 /* The intervals without the choice of images, of trainings that kept predictions. */
-static void write_training_chance(struct dl2_html *html, const struct dl2_page *page)
+static void write_training_chance(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     const char *before = "By the chance of training alone the intervals are ";
@@ -211,7 +211,7 @@ static void write_training_chance(struct dl2_html *html, const struct dl2_page *
 }
 
 /* What a single training on the recommended variant might show. */
-static void write_single(struct dl2_html *html, const struct dl2_page *page)
+static void write_single(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     for (size_t a = 0; a < study->arch_count; a++) {
@@ -232,7 +232,7 @@ static void write_single(struct dl2_html *html, const struct dl2_page *page)
 }
 
 /* Which intervals cover the choice of validation images. */
-static void write_images(struct dl2_html *html, const struct dl2_page *page)
+static void write_images(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     size_t with = 0, without = 0;
@@ -270,7 +270,7 @@ static void write_images(struct dl2_html *html, const struct dl2_page *page)
                         val, 100 / val);
 }
 
-static void write_decided(const struct dl2_page *page, struct dl2_html *html)
+static void write_decided(const struct dl2_page *page, struct dl2_bytes *html)
 {
     dl2_html_markup(html, "<details><summary>How this was decided</summary><p class='note'>");
     write_rules(html, page);
@@ -283,7 +283,7 @@ static void write_decided(const struct dl2_page *page, struct dl2_html *html)
 
 /* ---- Cards: what to choose */
 
-static void write_advice(struct dl2_html *html, const struct dl2_page *page, size_t arch,
+static void write_advice(struct dl2_bytes *html, const struct dl2_page *page, size_t arch,
                          const char *kicker, const struct dl2_advice *advice)
 {
     const struct dl2_analysis *analysis = &page->analyses[arch];
@@ -310,7 +310,7 @@ static void write_advice(struct dl2_html *html, const struct dl2_page *page, siz
 /* ---- The first screen: one sentence a network, its uncertainty, one picture */
 
 /* The second question: what was trained on the variant, validated on the original's images. */
-static void write_on_original(struct dl2_html *html, const struct dl2_analysis *analysis,
+static void write_on_original(struct dl2_bytes *html, const struct dl2_analysis *analysis,
                               size_t pick, const char *points)
 {
     const struct dl2_comparison *comparison =
@@ -330,7 +330,7 @@ static void write_on_original(struct dl2_html *html, const struct dl2_analysis *
 }
 
 /* Why that may be said, or why it is not. */
-static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page,
+static void write_uncertainty(struct dl2_bytes *html, const struct dl2_page *page,
                               const struct dl2_analysis *analysis, size_t pick)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[pick];
@@ -356,7 +356,7 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, "</p>\n");
 }
 
-static void write_sentence(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+static void write_sentence(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_analysis *analysis = &page->analyses[arch];
@@ -384,12 +384,10 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
     write_uncertainty(html, page, analysis, pick);
 }
 
-static void write_first_screen(struct dl2_html *html, const struct dl2_page *page)
+static void write_first_screen(struct dl2_bytes *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
-    DL2_AUTO_FREE double *ratios = dl2_html_calloc(html, study->variant_count + 1, sizeof *ratios);
-    if (!ratios)
-        return;
+    DL2_AUTO_FREE double *ratios = dl2_room(study->variant_count, sizeof *ratios, "variants");
     for (size_t i = 0; i < page->plan.note_count; i++)
         dl2_html_element(html, "p class='note changed'", "%s", page->plan.notes[i]);
     dl2_html_markup(html, "<div class='first'><div>\n");
@@ -415,7 +413,7 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
                               "intervals overlap.</p>\n");
 }
 
-void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_answer(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     if (study->arch_count == 0) {

@@ -3,6 +3,7 @@
  * Strong compression or fewer images? Each variant beside trainings on as many of the original's
  * images as have its bytes (make study-bytes).
  */
+#include "common/keep.h"
 #include "common/scope.h"
 #include "report/equal_bytes.h"
 #include "report/page/parts.h"
@@ -47,10 +48,10 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     const struct dl2_study *study = figures->page->study;
     const size_t raw = dl2_study_find(study, "raw");
     const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].accuracy;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Accuracy at equal bytes",
-                  "bytes-in-percent-of-the-original accuracy half-width-of-95%-interval name",
-                  DL2_PLOT_HEIGHT, "accuracy-equal-bytes-%s", study->archs[arch]);
+    struct dl2_plot plot =
+        dl2_plot_begin("Accuracy at equal bytes",
+                       "bytes-in-percent-of-the-original accuracy half-width-of-95%-interval name",
+                       DL2_PLOT_HEIGHT, "accuracy-equal-bytes-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "bytes of the training images, % of the original''s (logarithmic)",
                   "accuracy, %");
     dl2_plot_script(&plot,
@@ -76,7 +77,7 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
 static void write_rows(struct dl2_table *table, const struct dl2_page *page, size_t arch,
                        const struct dl2_equal_bytes *pairs, size_t count)
 {
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     for (size_t p = 0; p < count; p++) {
         const struct dl2_equal_bytes *pair = &pairs[p];
         char text[32], interval[72];
@@ -98,7 +99,7 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
     }
 }
 
-void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_bytes(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_part_figures figures = {
@@ -108,16 +109,16 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
         .note = "At equal bytes: all images, compressed, against a part of the images as they "
                 "were, the same part of each class. Both are trained alike, for as many epochs; "
                 "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
-    struct dl2_html below = DL2_HTML_INIT(html->error); /* the table stands below the plots */
+    DL2_CLEANUP(dl2_bytes_free)
+    struct dl2_bytes below = DL2_BYTES_INIT; /* the table stands below the plots */
     struct dl2_table table = {.html = &below};
     dl2_part_arch_heads(&table, page, "variant");
     dl2_table_heads(&table, "bytes|accuracy, %|images of\nthe original|bytes|accuracy, %|"
                             "<compression ahead\nby, points");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
-        DL2_AUTO_FREE struct dl2_equal_bytes *pairs = NULL;
         size_t count;
-        dl2_html_check(html, dl2_equal_bytes_find(study, &page->conditions, study->archs[arch],
-                                                  &pairs, &count, html->error));
+        const struct dl2_equal_bytes *pairs =
+            dl2_equal_bytes_find(study, &page->conditions, study->archs[arch], &count);
         if (count) {
             plot_bytes(&figures, arch, pairs, count);
             write_rows(&table, page, arch, pairs, count);
@@ -127,7 +128,6 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
     if (table.rows && !figures.shown) /* without gnuplot */
         dl2_html_element(html, "h2", "%s", figures.heading);
     dl2_table_end(&table);
-    if (!table.rows)
-        below.bytes.size = 0;
-    dl2_html_take(html, &below);
+    if (table.rows)
+        dl2_append(html, below.data, below.size);
 }

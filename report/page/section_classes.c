@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which classes a variant harms: a bound on the worst one, and those that certainly lose. */
-#include "common/scope.h"
 #include "report/class_harm.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -19,12 +18,12 @@ static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
     const struct dl2_study *study = figures->page->study;
     const bool named = harm->judged <= MAX_LABELS;
     char title[256], clean[256];
-    struct dl2_plot plot;
     snprintf(title, sizeof title, "Recall by class: %s against the original",
              study->variants[v].name);
-    dl2_part_plot(figures, &plot, title, "row difference low high images class",
-                  110 + 20 * (int)(named ? harm->judged : MAX_LABELS), "classes-%s-%s",
-                  study->archs[arch], study->variants[v].name);
+    struct dl2_plot plot =
+        dl2_plot_begin(title, "row difference low high images class",
+                       110 + 20 * (int)(named ? harm->judged : MAX_LABELS), "classes-%s-%s",
+                       study->archs[arch], study->variants[v].name);
     dl2_plot_axes(&plot, "difference in recall, percentage points",
                   named ? "" : "classes, the worst measured on top");
     dl2_curve_reference(&plot, 'x', 0, NAN);
@@ -63,7 +62,7 @@ static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
 enum { MAX_ROWS = 10 }; /* of a table: the worst */
 
 /* A row for each variant: harms[study->variant_count]. */
-static void class_table_of_variants(struct dl2_html *html, const struct dl2_study *study,
+static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_study *study,
                                     const struct dl2_classes *classes,
                                     const struct dl2_class_harm *harms)
 {
@@ -91,7 +90,7 @@ static void class_table_of_variants(struct dl2_html *html, const struct dl2_stud
 }
 
 /* The worst classes of a variant. */
-static void class_table(struct dl2_html *html, const struct dl2_classes *classes,
+static void class_table(struct dl2_bytes *html, const struct dl2_classes *classes,
                         const struct dl2_class_harm *harm)
 {
     const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
@@ -131,7 +130,7 @@ struct view {
     struct dl2_class_harm *harms; /* [variant_count] */
 };
 
-static void write_verdict(struct dl2_html *html, const struct view *view, size_t v)
+static void write_verdict(struct dl2_bytes *html, const struct view *view, size_t v)
 {
     char text[4096];
     dl2_class_harm_say(&view->harms[v], &view->classes, text, sizeof text);
@@ -142,7 +141,7 @@ static void write_verdict(struct dl2_html *html, const struct view *view, size_t
     dl2_html_markup(html, "</p>\n");
 }
 
-static void write_network(struct dl2_html *html, const struct view *view, size_t shown)
+static void write_network(struct dl2_bytes *html, const struct view *view, size_t shown)
 {
     const struct dl2_study *study = view->page->study;
     struct dl2_part_figures figures = {.page = view->page, .html = html};
@@ -161,7 +160,7 @@ static void write_network(struct dl2_html *html, const struct view *view, size_t
     dl2_html_markup(html, "</details>\n");
 }
 
-static void write_note(struct dl2_html *html)
+static void write_note(struct dl2_bytes *html)
 {
     dl2_html_markup(
         html, "<p class='note'>Recall is the share of a class&#39;s validation images whose class "
@@ -171,29 +170,20 @@ static void write_note(struct dl2_html *html)
               "classes of a variant together, so that an interval below 0 is not enough.</p>\n");
 }
 
-void dl2_section_classes(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_classes(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
-    DL2_AUTO_FREE struct dl2_class_harm *harms =
-        dl2_html_calloc(html, study->variant_count + 1, sizeof *harms);
     bool any = false;
-    for (size_t a = 0; harms && a < study->arch_count && html->status == DL2_OK; a++) {
-        struct view view = {.page = page, .arch = a, .harms = harms};
-        html->status = dl2_classes_find(&study->images[a], &view.classes, html->error);
-        if (html->status == DL2_OK)
-            html->status = dl2_class_harm_make(study, &page->analyses[a], a, &view.classes, harms,
-                                               html->error);
-        const size_t shown = html->status == DL2_OK
-                                 ? dl2_class_harm_shown(study, &page->analyses[a], harms)
-                                 : study->variant_count;
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_analysis *analysis = &page->analyses[a];
+        struct view view = {page, a, dl2_classes_find(&study->images[a]), NULL};
+        view.harms = dl2_class_harm_make(study, analysis, a, &view.classes);
+        const size_t shown = dl2_class_harm_shown(study, analysis, view.harms);
         if (shown < study->variant_count && view.classes.count > 1) {
             dl2_html_markup(html, any ? "" : "<h2>Which classes lose</h2>\n");
             write_network(html, &view, shown);
             any = true;
         }
-        for (size_t v = 0; v < study->variant_count; v++)
-            dl2_class_harm_free(&harms[v]);
-        dl2_classes_free(&view.classes);
     }
     if (any)
         write_note(html);

@@ -8,7 +8,7 @@
 
 static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first)
 {
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     const size_t end = dl2_study_end_of_codec(study, first);
     dl2_table_row(table, study->variants[first].codec);
     double encoding[2] = {INFINITY, -INFINITY}, loading[2] = {INFINITY, -INFINITY};
@@ -31,10 +31,9 @@ static void write_codec(struct dl2_table *table, const struct dl2_study *study, 
 static void plot_loading(struct dl2_part_figures *figures)
 {
     const struct dl2_study *study = figures->page->study;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Loading speed against size",
-                  "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
-                  "loading-codecs");
+    struct dl2_plot plot = dl2_plot_begin("Loading speed against size",
+                                          "bits-per-pixel images-a-second-and-core quality variant",
+                                          DL2_PLOT_HEIGHT, "loading-codecs");
     dl2_plot_axes(&plot, "bits per pixel", "images a second and core (logarithmic)");
     dl2_part_codec_key(&plot, study, 0);
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
@@ -56,7 +55,7 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_part_figure(figures, &plot, NULL);
 }
 
-void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_codecs(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     size_t codecs = 0;

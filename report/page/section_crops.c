@@ -6,7 +6,8 @@
  */
 #include "common/file.h"
 #include "common/json.h"
-#include "report/metric_guides.h"
+#include "common/keep.h"
+#include "report/metric_trust.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -22,10 +23,10 @@
 /* What is read and written; `html` is of the images so far. */
 struct gallery {
     const struct dl2_page *page;
-    struct dl2_html *html;
-    struct dl2_bytes bytes;   /* of the file that was read last */
-    struct dl2_html left_out; /* the images that there was no room for, as a list of texts */
-    size_t shown, start;      /* images; html's size before them */
+    struct dl2_bytes *html;
+    struct dl2_bytes bytes;    /* of the file that was read last */
+    struct dl2_bytes left_out; /* the images that there was no room for, as a list of texts */
+    size_t shown, start;       /* images; html's size before them */
 };
 
 /* Sets `bytes` to a file of the crops' folder, which must be a PNG. */
@@ -44,7 +45,7 @@ static int read_crop(struct gallery *gallery, const char *name, struct dl2_error
 }
 
 /* "worst by SSIM and PSNR, best by CIEDE2000" */
-static void write_reasons(const struct gallery *gallery, struct dl2_html *html, const json_t *crop)
+static void write_reasons(const struct gallery *gallery, struct dl2_bytes *html, const json_t *crop)
 {
     static const char *const kinds[] = {"worst", "median", "best"};
     size_t i, written = 0;
@@ -69,7 +70,7 @@ static void write_reasons(const struct gallery *gallery, struct dl2_html *html, 
 static int write_crop(struct gallery *gallery, const json_t *entry, const char *metric,
                       struct dl2_error *error)
 {
-    struct dl2_html *html = gallery->html;
+    struct dl2_bytes *html = gallery->html;
     const struct dl2_study *study = gallery->page->study;
     const char *name = dl2_json_get_text(entry, "variant", "");
     const size_t v = dl2_study_find(study, name);
@@ -96,7 +97,7 @@ static int write_crop(struct gallery *gallery, const json_t *entry, const char *
 /* One image from all variants. */
 static int write_image(struct gallery *gallery, const json_t *crop, struct dl2_error *error)
 {
-    struct dl2_html *html = gallery->html;
+    struct dl2_bytes *html = gallery->html;
     const long long width = dl2_json_get_integer(crop, "width", 0);
     const long long height = dl2_json_get_integer(crop, "height", 0);
     const char *metric =
@@ -132,21 +133,21 @@ static int write_image(struct gallery *gallery, const json_t *crop, struct dl2_e
 /* Writes it if there is room, else its name. */
 static int add_image(struct gallery *gallery, const json_t *crop, struct dl2_error *error)
 {
-    struct dl2_html *html = gallery->html;
-    const size_t before = html->bytes.size;
+    struct dl2_bytes *html = gallery->html;
+    const size_t before = html->size;
     DL2_TRY(write_image(gallery, crop, error));
-    if (html->bytes.size - gallery->start <= MAX_GALLERY_BYTES) {
+    if (html->size - gallery->start <= MAX_GALLERY_BYTES) {
         gallery->shown++;
         return DL2_OK;
     }
-    html->bytes.size = before;
-    dl2_html_markup(&gallery->left_out, gallery->left_out.bytes.size ? " · " : "");
+    html->size = before;
+    dl2_html_markup(&gallery->left_out, gallery->left_out.size ? " · " : "");
     write_reasons(gallery, &gallery->left_out, crop);
     return DL2_OK;
 }
 
 /* The ways to look; style sheets do the work. */
-static void write_controls(struct dl2_html *html)
+static void write_controls(struct dl2_bytes *html)
 {
     dl2_html_markup(
         html,
@@ -167,7 +168,7 @@ static void write_controls(struct dl2_html *html)
 
 static void write_notes(struct gallery *gallery, const json_t *resized)
 {
-    struct dl2_html *html = gallery->html;
+    struct dl2_bytes *html = gallery->html;
     size_t i;
     json_t *name;
     json_array_foreach(resized, i, name)
@@ -184,27 +185,25 @@ static void write_notes(struct gallery *gallery, const json_t *resized)
                   "of the white line is the original. Flicker: variant and original take turns "
                   "every half second. Heat map: the difference of luma, black for none, brightest "
                   "for 32 of 255 levels or more.</p>\n");
-    if (gallery->left_out.bytes.size) {
+    if (gallery->left_out.size) {
         dl2_html_markup(html, "<p class='note'>Images take up to 3 MB of this page; there was no "
                               "room for: ");
-        dl2_html_bytes(html, &gallery->left_out.bytes);
+        dl2_append(html, gallery->left_out.data, gallery->left_out.size);
         dl2_html_markup(html, ". They lie in <code>crops/</code> of the study.</p>\n");
     }
 }
 
-void dl2_section_crops(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_crops(const struct dl2_page *page, struct dl2_bytes *html)
 {
     char path[4608];
-    json_t *crops = NULL, *crop;
+    json_auto_t *crops = NULL;
+    json_t *crop;
     size_t i;
     snprintf(path, sizeof path, "%s/crops/crops.json", page->folder);
     if (!dl2_is_file(path))
         return;
     struct dl2_error why = DL2_ERROR_INIT;
-    struct gallery gallery = {.page = page,
-                              .html = html,
-                              .bytes = DL2_BYTES_INIT,
-                              .left_out = DL2_HTML_INIT(html->error)};
+    struct gallery gallery = {.page = page, .html = html};
     int status = dl2_json_load(path, "dl2-crops/2", &crops, &why);
     const json_t *list = json_object_get(crops, "crops");
     if (status < 0 || json_array_size(list))
@@ -212,7 +211,7 @@ void dl2_section_crops(const struct dl2_page *page, struct dl2_html *html)
             html, "<h2>What they look like</h2>\n<div class='gallery' style='--heat:url(#heat)'>");
     if (json_array_size(list))
         write_controls(html);
-    gallery.start = html->bytes.size;
+    gallery.start = html->size;
     json_array_foreach(list, i, crop)
     {
         if (status == DL2_OK)
@@ -222,13 +221,9 @@ void dl2_section_crops(const struct dl2_page *page, struct dl2_html *html)
         dl2_html_markup(html, "</div>\n");
     if (status == DL2_OK)
         write_notes(&gallery, json_object_get(crops, "left_out"));
-    if (status < 0 && html->status == DL2_OK)
+    if (dl2_unless_memory(status, &why) < 0)
         dl2_html_element(html, "p class='warning'", "The crops in %s can't be shown: %s", path,
                          why.message);
-    if (status == DL2_ERR_MEMORY && html->status == DL2_OK)
-        html->status = dl2_error_set(html->error, status, "%s", why.message);
-    dl2_html_check(html, gallery.left_out.status);
-    dl2_bytes_free(&gallery.left_out.bytes);
+    dl2_bytes_free(&gallery.left_out);
     dl2_bytes_free(&gallery.bytes);
-    json_decref(crops);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Image quality against size, by every metric: means, and on demand the spread over the images. */
 #include "common/json.h"
-#include "report/metric_guides.h"
+#include "report/metric_trust.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -116,14 +116,14 @@ static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool sp
     const char *unit = dl2_json_get_text(json_object_get(study->quality, "units"), name, "");
     const struct rate_view view = {figures->page, metric, spread};
     char title[128], axis[128], clean[128];
-    struct dl2_plot plot;
     snprintf(title, sizeof title, "%s against bits per pixel", label);
     snprintf(axis, sizeof axis, "%s%s%s%s", label, *unit ? ", " : "", unit,
              metrics->lower_is_better[metric] ? " (lower is better)" : "");
-    dl2_part_plot(figures, &plot, title,
-                  spread ? "bits-per-pixel median quality p5 p95 p25 p75 variant"
-                         : "bits-per-pixel mean quality low high p25 p75 variant",
-                  DL2_PLOT_HEIGHT, "%s-%s", spread ? "spread" : "rate", name);
+    struct dl2_plot plot =
+        dl2_plot_begin(title,
+                       spread ? "bits-per-pixel median quality p5 p95 p25 p75 variant"
+                              : "bits-per-pixel mean quality low high p25 p75 variant",
+                       DL2_PLOT_HEIGHT, "%s-%s", spread ? "spread" : "rate", name);
     dl2_plot_axes(&plot, "bits per pixel", dl2_plot_label(axis, clean, sizeof clean));
     const bool any = add_frame(&plot, &view);
     for (size_t v = 0; any && v < study->variant_count; v++)
@@ -132,7 +132,7 @@ static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool sp
     dl2_part_figure(figures, &plot, NULL);
 }
 
-void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_distortion(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const size_t count = page->scores.metrics.count;
     struct dl2_part_figures means = {

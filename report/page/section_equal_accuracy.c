@@ -21,7 +21,7 @@ static bool has_curve(const struct dl2_page *page, size_t a, size_t v)
 static void write_row(struct dl2_table *table, const struct dl2_page *page, size_t a, size_t v)
 {
     const struct dl2_accuracy_size *size = size_at(page, a, v);
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     char text[32];
     dl2_table_row(table, page->study->variants[v].codec);
     dl2_part_arch_cell(html, page, a);
@@ -40,7 +40,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 }
 
 /* The codecs whose larger files are less accurate somewhere, in one sentence. */
-static void write_falls(struct dl2_html *html, const struct dl2_page *page)
+static void write_falls(struct dl2_bytes *html, const struct dl2_page *page)
 {
     size_t found = 0;
     char with[320];
@@ -57,7 +57,7 @@ static void write_falls(struct dl2_html *html, const struct dl2_page *page)
                               "the smaller size (isotonic regression).");
 }
 
-static void write_note(struct dl2_html *html, const struct dl2_page *page)
+static void write_note(struct dl2_bytes *html, const struct dl2_page *page)
 {
     dl2_html_markup(
         html, "<p class='note'>Bjontegaard's comparison with accuracy in the place of image "
@@ -73,7 +73,7 @@ static void write_note(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, "</p>\n");
 }
 
-void dl2_section_equal_accuracy(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_equal_accuracy(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     const size_t anchor = page->sizes.anchor;

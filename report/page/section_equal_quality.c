@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The codecs' sizes at equal image quality, by every metric. */
-#include "report/metric_guides.h"
+#include "report/metric_trust.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 
-static void write_percent(struct dl2_html *html, double value, int digits)
+static void write_percent(struct dl2_bytes *html, double value, int digits)
 {
     char text[32];
     dl2_html_element(html, "td", "%s%s", dl2_part_fixed(value, digits, text),
@@ -25,7 +25,7 @@ static void open_table(struct dl2_table *table, const char *anchor)
                     "qualities\nin common");
 }
 
-void dl2_section_equal_quality(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_equal_quality(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_metric_names *metrics = &page->sizes.metrics;

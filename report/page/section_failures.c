@@ -7,7 +7,7 @@
 
 #define MAX_FAILURES 200 /* named in the page, a stage's rest is counted */
 
-static void write_list(struct dl2_html *html, const char *heading, const struct dl2_texts *items)
+static void write_list(struct dl2_bytes *html, const char *heading, const struct dl2_words *items)
 {
     if (!items->count)
         return;
@@ -24,7 +24,7 @@ static bool has_failures(const struct dl2_study *study)
            study->left_out.count;
 }
 
-void dl2_section_warnings(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_warnings(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     if (!has_failures(study))
@@ -44,7 +44,7 @@ void dl2_section_warnings(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html, "<a href='#failures'>See what and why.</a></p>\n");
 }
 
-void dl2_section_failures(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_failures(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     dl2_html_markup(html, "<h2 id='failures'>What went wrong</h2>\n");

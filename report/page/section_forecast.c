@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What training on each variant would cost, forecast from trainings on the original. */
-#include "common/scope.h"
 #include "report/forecast.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -13,7 +12,7 @@ static void write_row(struct dl2_table *table, const struct dl2_study_variant *v
     const struct dl2_estimate tuned = {forecast->tuned, forecast->half, 1};
     const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
                                          comparison->pairs};
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(variant->name));
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_part_cell(html, forecast->as_is, 1);
@@ -27,10 +26,9 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
 {
     const struct dl2_study *study = figures->page->study;
     const struct dl2_analysis *analysis = &figures->page->analyses[arch];
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Loss by training against loss by tuning",
-                  "tuned trained half-width-of-95%-interval as-is variant", DL2_PLOT_HEIGHT,
-                  "forecast-%s", study->archs[arch]);
+    struct dl2_plot plot = dl2_plot_begin("Loss by training against loss by tuning",
+                                          "tuned trained half-width-of-95%-interval as-is variant",
+                                          DL2_PLOT_HEIGHT, "forecast-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "loss of accuracy by tuning, points", "loss by training, points");
     double most = 1;
     struct dl2_curve curve = {.plot = &plot, .name = "variants"};
@@ -62,7 +60,7 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, size_t arch,
+static void write_forecasts(const struct dl2_page *page, struct dl2_bytes *html, size_t arch,
                             const struct dl2_forecast *forecasts)
 {
     const struct dl2_study *study = page->study;
@@ -76,17 +74,15 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, 
     dl2_table_end(&table);
 }
 
-void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_forecast(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_part_figures figures = {.page = page, .html = html};
-    DL2_AUTO_FREE struct dl2_forecast *forecasts =
-        dl2_html_calloc(html, study->variant_count + 1, sizeof *forecasts);
     bool any = false;
-    for (size_t a = 0; forecasts && a < study->arch_count && html->status == DL2_OK; a++) {
-        html->status =
-            dl2_forecast_make(study, &page->conditions, study->archs[a], forecasts, html->error);
-        if (html->status < 0 || !dl2_forecast_any(study, forecasts))
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_forecast *forecasts =
+            dl2_forecast_make(study, &page->conditions, study->archs[a]);
+        if (!dl2_forecast_any(study, forecasts))
             continue;
         if (!any)
             dl2_html_markup(

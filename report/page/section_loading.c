@@ -52,11 +52,11 @@ static void plot_rates(struct dl2_part_figures *figures, double *scratch,
     const struct dl2_loading *loading = &figures->page->loading;
     char title[256];
     snprintf(title, sizeof title, "%s %s", network ? "Training" : "Loading", shown->what);
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, title,
-                  shown->by_storage ? "number images/s half-width-of-95%-interval storage"
-                                    : "workers images/s half-width-of-95%-interval",
-                  DL2_PLOT_HEIGHT, "loading-%s-%s", shown->file, network ? network : "alone");
+    struct dl2_plot plot =
+        dl2_plot_begin(title,
+                       shown->by_storage ? "number images/s half-width-of-95%-interval storage"
+                                         : "workers images/s half-width-of-95%-interval",
+                       DL2_PLOT_HEIGHT, "loading-%s-%s", shown->file, network ? network : "alone");
     dl2_plot_axes(&plot, shown->axis, "images a second");
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
                            "set offsets 0, 0, graph 0.04, 0\n");
@@ -104,9 +104,8 @@ static void plot_memory(struct dl2_part_figures *figures)
 {
     const struct dl2_study *study = figures->page->study;
     const struct dl2_loading *loading = &figures->page->loading;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Read from the disk in an epoch, by memory for images",
-                  "cache-MB read-MB", DL2_PLOT_HEIGHT, "loading-memory");
+    struct dl2_plot plot = dl2_plot_begin("Read from the disk in an epoch, by memory for images",
+                                          "cache-MB read-MB", DL2_PLOT_HEIGHT, "loading-memory");
     dl2_plot_axes(&plot, "memory for encoded images, MB", "read in an epoch, MB");
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
                            "set xrange [0:*]\nset offsets 0, graph 0.03, graph 0.04, 0\n");
@@ -198,7 +197,7 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page,
     }
 }
 
-static void write_table(struct dl2_html *html, const struct dl2_page *page, double *scratch)
+static void write_table(struct dl2_bytes *html, const struct dl2_page *page, double *scratch)
 {
     const struct dl2_loading *loading = &page->loading;
     struct dl2_table table = {.html = html};
@@ -212,15 +211,14 @@ static void write_table(struct dl2_html *html, const struct dl2_page *page, doub
     dl2_table_end(&table);
 }
 
-void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_loading(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_loading *loading = &page->loading;
     const size_t rounds = dl2_loading_rounds(loading);
-    DL2_AUTO_FREE double *scratch = rounds ? dl2_html_calloc(html, rounds, sizeof *scratch) : NULL;
-    DL2_AUTO_FREE size_t *setups =
-        rounds ? dl2_html_calloc(html, loading->count, sizeof *setups) : NULL;
-    if (!scratch || !setups)
+    if (!rounds)
         return;
+    DL2_AUTO_FREE double *scratch = dl2_room(rounds, sizeof *scratch, "rounds");
+    DL2_AUTO_FREE size_t *setups = dl2_room(loading->count, sizeof *setups, "storages");
     dl2_html_markup(html, "<h2>Loading, by storage</h2>\n");
     write_table(html, page, scratch);
     dl2_html_markup(

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void write_json(struct dl2_html *html, const char *heading, const json_t *json)
+static void write_json(struct dl2_bytes *html, const char *heading, const json_t *json)
 {
     char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY |
                                              JSON_REAL_PRECISION(6))
@@ -19,7 +19,7 @@ static void write_json(struct dl2_html *html, const char *heading, const json_t 
     free(text);
 }
 
-static void write_memory(struct dl2_html *html, const json_t *of)
+static void write_memory(struct dl2_bytes *html, const json_t *of)
 {
     const double memory = dl2_json_get_real(of, "memory_bytes", NAN);
     char text[32];
@@ -27,7 +27,7 @@ static void write_memory(struct dl2_html *html, const json_t *of)
         dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory, text));
 }
 
-static void write_machine(struct dl2_html *html, const json_t *machine)
+static void write_machine(struct dl2_bytes *html, const json_t *machine)
 {
     dl2_html_markup(html, "<p>The machine: ");
     dl2_html_format(html, "%s, %lld core%s", dl2_json_get_text(machine, "cpu", "unknown processor"),
@@ -39,7 +39,7 @@ static void write_machine(struct dl2_html *html, const json_t *machine)
     dl2_html_markup(html, "</p>\n");
 }
 
-static void write_card(struct dl2_html *html, const json_t *card)
+static void write_card(struct dl2_bytes *html, const json_t *card)
 {
     dl2_html_markup(html, "<p>The card: ");
     dl2_html_format(html, "%s", dl2_json_get_text(card, "name", "unknown"));
@@ -48,7 +48,7 @@ static void write_card(struct dl2_html *html, const json_t *card)
     dl2_html_markup(html, "</p>\n");
 }
 
-void dl2_section_making(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_making(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     const json_t *machine = NULL, *versions = NULL, *arguments = NULL, *libraries = NULL;

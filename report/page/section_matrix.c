@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy of what was trained on one variant and validated on another. */
-#include "common/scope.h"
 #include "report/matrix.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -8,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void write_cell(struct dl2_html *html, const struct dl2_matrix *matrix, size_t row,
+static void write_cell(struct dl2_bytes *html, const struct dl2_matrix *matrix, size_t row,
                        size_t column)
 {
     const struct dl2_estimate *cell = &matrix->cells[row * matrix->columns + column];
@@ -26,7 +25,7 @@ static void write_cell(struct dl2_html *html, const struct dl2_matrix *matrix, s
 }
 
 /* What the most compressed variant shows. */
-static void write_sentence(struct dl2_html *html, const struct dl2_study *study,
+static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study,
                            const struct dl2_matrix *matrix)
 {
     const size_t count = study->variant_count, raw = dl2_study_find(study, "raw");
@@ -52,7 +51,7 @@ static void write_sentence(struct dl2_html *html, const struct dl2_study *study,
             dl2_signed(own, text[1]), dl2_signed(back, text[2]));
 }
 
-static void write_matrix(struct dl2_html *html, const struct dl2_page *page, size_t a,
+static void write_matrix(struct dl2_bytes *html, const struct dl2_page *page, size_t a,
                          const struct dl2_matrix *matrix)
 {
     struct dl2_table table = {.html = html, .attributes = " class='heat'"};
@@ -80,14 +79,11 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
     dl2_html_markup(html, "</p>\n");
 }
 
-void dl2_section_matrix(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_matrix(const struct dl2_page *page, struct dl2_bytes *html)
 {
     for (size_t a = 0; a < page->study->arch_count; a++) {
-        DL2_CLEANUP(dl2_matrix_free) struct dl2_matrix matrix = {0};
-        const int status =
-            dl2_matrix_make(page->study, page->study->archs[a], &matrix, html->error);
-        dl2_html_check(html, status);
-        if (status == DL2_OK && matrix.columns)
+        const struct dl2_matrix matrix = dl2_matrix_make(page->study, page->study->archs[a]);
+        if (matrix.columns)
             write_matrix(html, page, a, &matrix);
     }
 }

@@ -2,7 +2,6 @@
 /* What the metrics tell of accuracy: which one should a quality be chosen by? */
 #include "common/json.h"
 #include "common/scope.h"
-#include "report/metric_guides.h"
 #include "report/metric_trust.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/html.h"
@@ -15,7 +14,7 @@
 
 /* ---- A table of the images that variants break, against the metrics' scores of them */
 
-static void write_share(struct dl2_html *html, double worse, double low, double high)
+static void write_share(struct dl2_bytes *html, double worse, double low, double high)
 {
     char text[3][32];
     dl2_html_markup(html, "<td>");
@@ -36,7 +35,7 @@ static size_t main_metric(const struct dl2_metric_names *metrics)
 }
 
 /* Of one network: breakages[variant_count]. Writes nothing where none is known. */
-static void breakage_table(struct dl2_html *html, const struct dl2_study *study,
+static void breakage_table(struct dl2_bytes *html, const struct dl2_study *study,
                            const struct dl2_metric_names *metrics,
                            const struct dl2_breakage *breakages)
 {
@@ -82,7 +81,7 @@ static void breakage_table(struct dl2_html *html, const struct dl2_study *study,
 
 /* ---- Tables of metrics, of one network: how they order the variants, and all their figures */
 
-static void write_figure_title(struct dl2_html *html, const struct dl2_study *study,
+static void write_figure_title(struct dl2_bytes *html, const struct dl2_study *study,
                                const struct dl2_guide *figure)
 {
     dl2_html_format(html, "%s",
@@ -91,7 +90,7 @@ static void write_figure_title(struct dl2_html *html, const struct dl2_study *st
         dl2_html_element(html, "small", " %s", figure->title);
 }
 
-static void ranking_table(struct dl2_html *html, const struct dl2_study *study,
+static void ranking_table(struct dl2_bytes *html, const struct dl2_study *study,
                           const struct dl2_guides *guides)
 {
     struct dl2_table table = {.html = html};
@@ -116,7 +115,7 @@ static void ranking_table(struct dl2_html *html, const struct dl2_study *study,
 }
 
 /* Every metric of every variant, beside the change in accuracy; folded up. */
-static void metric_table(struct dl2_html *html, const struct dl2_study *study,
+static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
                          const struct dl2_analysis *analysis, const struct dl2_guides *guides)
 {
     struct dl2_table table = {.html = html};
@@ -149,7 +148,7 @@ static void metric_table(struct dl2_html *html, const struct dl2_study *study,
 
 /* ---- The section */
 
-static void write_notes(struct dl2_html *html, const struct dl2_accuracy_order *order)
+static void write_notes(struct dl2_bytes *html, const struct dl2_accuracy_order *order)
 {
     dl2_html_format(html, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
                           "reverse. ");
@@ -171,9 +170,8 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
                          const struct dl2_metric_names *metrics)
 {
     const struct dl2_study *study = plots->page->study;
-    DL2_AUTO_FREE double *values =
-        dl2_html_calloc(plots->html, study->variant_count + 1, sizeof *values);
-    for (size_t m = 0; values && m < metrics->count; m++) {
+    DL2_AUTO_FREE double *values = dl2_room(study->variant_count, sizeof *values, "variants");
+    for (size_t m = 0; m < metrics->count; m++) {
         const char *metric = metrics->names[m];
         char title[128], label[64];
         const char *unit = dl2_json_get_text(json_object_get(study->quality, "units"), metric, "");
@@ -190,7 +188,7 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
     dl2_part_figures_end(plots);
 }
 
-static void write_guides(struct dl2_html *html, const struct dl2_page *page, size_t arch,
+static void write_guides(struct dl2_bytes *html, const struct dl2_page *page, size_t arch,
                          const struct dl2_guides *guides, const struct dl2_accuracy_order *order)
 {
     char answer[2048];
@@ -206,27 +204,22 @@ static void write_guides(struct dl2_html *html, const struct dl2_page *page, siz
     metric_table(html, page->study, &page->analyses[arch], guides);
 }
 
-static void write_network(const struct dl2_page *page, struct dl2_html *html, size_t arch,
+static void write_network(const struct dl2_page *page, struct dl2_bytes *html, size_t arch,
                           const struct dl2_metric_names *metrics,
                           const struct dl2_breakage *breakages)
 {
     struct dl2_part_figures plots = {.page = page, .html = html};
-    DL2_CLEANUP(dl2_accuracy_order_free) struct dl2_accuracy_order order = {.signs = NULL};
-    struct dl2_guides guides;
-    int status =
-        dl2_accuracy_order_make(page->study, &page->analyses[arch], arch, &order, html->error);
-    if (status == DL2_OK)
-        status = dl2_guides_make(page->study, &page->analyses[arch], &order, metrics, &guides,
-                                 html->error);
-    dl2_html_check(html, status);
-    if (status == DL2_OK && guides.any) {
+    const struct dl2_analysis *analysis = &page->analyses[arch];
+    const struct dl2_accuracy_order order = dl2_accuracy_order_make(page->study, analysis, arch);
+    const struct dl2_guides guides = dl2_guides_make(page->study, analysis, &order, metrics);
+    if (guides.any) {
         write_guides(html, page, arch, &guides, &order);
         breakage_table(html, page->study, metrics, breakages);
     }
     plot_metrics(&plots, arch, metrics);
 }
 
-void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_metrics(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_metric_names metrics;
@@ -237,14 +230,7 @@ void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
             trained |= page->analyses[a].comparisons[v].verdict != DL2_VERDICT_NONE;
     if (!metrics.count || !trained)
         return;
-    DL2_AUTO_FREE struct dl2_breakage *breakages =
-        dl2_html_calloc(html, study->arch_count, study->variant_count * sizeof *breakages);
-    if (!breakages)
-        return;
-    const int status = dl2_breakages_find(study, &metrics, breakages, html->error);
-    dl2_html_check(html, status);
-    if (status < 0)
-        return;
+    const struct dl2_breakage *breakages = dl2_breakages_find(study, &metrics);
     dl2_html_markup(html, "<h2 id='metrics'>Which metric tells of accuracy?</h2>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         write_network(page, html, a, &metrics, breakages + a * study->variant_count);

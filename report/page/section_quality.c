@@ -41,10 +41,9 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     const size_t raw = dl2_study_find(study, "raw");
     const double original =
         raw < study->variant_count ? analysis->comparisons[raw].accuracy.mean : NAN;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Accuracy by quality",
-                  "quality accuracy half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
-                  "accuracy-quality-%s", study->archs[arch]);
+    struct dl2_plot plot =
+        dl2_plot_begin("Accuracy by quality", "quality accuracy half-width-of-95%-interval variant",
+                       DL2_PLOT_HEIGHT, "accuracy-quality-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "quality, on each codec''s own scale", "accuracy, %");
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     dl2_part_codec_key(&plot, study, 0);
@@ -57,7 +56,7 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
 }
 
 /* How many files of each variant are the source's, in one sentence; nothing if none are. */
-static void write_copies(const struct dl2_page *page, struct dl2_html *html)
+static void write_copies(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     bool any = false;
@@ -76,7 +75,7 @@ static void write_copies(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html, any ? ".</p>\n" : "");
 }
 
-void dl2_section_quality(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_quality(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_part_figures figures = {
         .page = page,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Trainings in stages, on one variant after the other, against the original alone. */
 #include "common/json.h"
+#include "report/conditions.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/regimens.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,12 +22,11 @@ static void plot_differences(struct dl2_part_figures *figures, const struct dl2_
         count += isfinite(group->analysis->comparisons[v].difference);
     if (!count)
         return;
-    struct dl2_plot plot;
     snprintf(title, sizeof title, "Regimens of %s epochs against the original alone",
              group->condition->name);
-    dl2_part_plot(figures, &plot, title, "row difference half-interval",
-                  110 + 30 * (int)(count < 40 ? count : 40), "regimens-%s-%s",
-                  group->condition->name, group->analysis->arch);
+    struct dl2_plot plot = dl2_plot_begin(
+        title, "row difference half-interval", 110 + 30 * (int)(count < 40 ? count : 40),
+        "regimens-%s-%s", group->condition->name, group->analysis->arch);
     dl2_plot_axes(&plot, "difference in accuracy, percentage points", "");
     dl2_curve_reference(&plot, 'x', 0, -group->analysis->question.tolerance);
     dl2_plot_script(&plot,
@@ -63,22 +62,21 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
 {
     const struct dl2_study *study = &group->condition->study;
     char label[DL2_REGIMEN_LABEL];
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Validation accuracy by epoch, by regimen", "epoch accuracy",
-                  DL2_PLOT_HEIGHT, "regimens-curves-%s-%s", group->condition->name,
-                  group->analysis->arch);
+    struct dl2_plot plot = dl2_plot_begin(
+        "Validation accuracy by epoch, by regimen", "epoch accuracy", DL2_PLOT_HEIGHT,
+        "regimens-curves-%s-%s", group->condition->name, group->analysis->arch);
     dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     dl2_plot_script(&plot, "set key inside bottom right vertical\n"
                            "set offsets 0, 0, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_study_run *run = dl2_regimen_run(group, v);
-        const struct dl2_run_means means = dl2_regimen_means(group, v);
+        const struct dl2_runs runs = dl2_regimen_runs(group, v);
+        const struct dl2_study_run *run = runs.at;
         struct dl2_curve curve =
             dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
         curve.title = run ? dl2_regimen_label(group, v, label) : NULL;
         for (size_t e = 0; run && e < run->epochs; e++) {
             const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
-            const double accuracy = dl2_run_means_accuracy(&means, e);
+            const double accuracy = dl2_runs_accuracy(runs, e);
             if (isfinite(accuracy))
                 dl2_curve_point(
                     &curve,
@@ -100,31 +98,32 @@ static void regimen_plots(struct dl2_part_figures *figures, const struct dl2_reg
 
 /* ---- The section */
 
-static void write_table(struct dl2_html *html, const struct dl2_regimens *group)
+static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group)
 {
     const struct dl2_study *study = &group->condition->study;
     char label[DL2_REGIMEN_LABEL];
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
-        timed |= isfinite(dl2_regimen_seconds(group, v));
+        timed |= isfinite(dl2_runs_seconds(dl2_regimen_runs(group, v)));
     struct dl2_table table = {.html = html};
     dl2_table_head(&table, "%s epochs on", group->condition->name);
     dl2_table_heads(&table, "accuracy, %|<difference, points");
     dl2_table_heads(&table, timed ? "training, s" : "");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
-        if (!dl2_regimen_run(group, v))
+        const struct dl2_runs runs = dl2_regimen_runs(group, v);
+        if (!runs.count)
             continue;
         dl2_table_row(&table, dl2_regimen_label(group, v, label));
         dl2_part_estimate_cell(html, &comparison->accuracy, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)
-            dl2_part_cell(html, dl2_regimen_seconds(group, v), 1);
+            dl2_part_cell(html, dl2_runs_seconds(runs), 1);
     }
     dl2_table_end(&table);
 }
 
-static void write_group(const struct dl2_page *page, struct dl2_html *html,
+static void write_group(const struct dl2_page *page, struct dl2_bytes *html,
                         const struct dl2_regimens *group, bool first)
 {
     const char *detail = group->condition->study.arch_count > 1 ? group->analysis->arch : NULL;
@@ -141,7 +140,7 @@ static void write_group(const struct dl2_page *page, struct dl2_html *html,
     dl2_part_figures_end(&figures);
 }
 
-void dl2_section_regimens(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_regimens(const struct dl2_page *page, struct dl2_bytes *html)
 {
     bool first = true;
     for (size_t i = 0; i < page->conditions.count; i++) {

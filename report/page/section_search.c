@@ -60,9 +60,9 @@ static void add_curves(struct dl2_plot *plot, const struct dl2_search_results *s
 
 static void plot_curves(struct dl2_part_figures *figures)
 {
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Validation accuracy by epoch: the search's models",
-                  "epoch accuracy is-last", DL2_PLOT_HEIGHT, "search-curves");
+    struct dl2_plot plot =
+        dl2_plot_begin("Validation accuracy by epoch: the search's models",
+                       "epoch accuracy is-last", DL2_PLOT_HEIGHT, "search-curves");
     dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     double epochs = 0;
     for (size_t i = 0; i < figures->page->search.count; i++)
@@ -166,15 +166,14 @@ static void set_coordinates(struct dl2_plot *plot, const struct dl2_search_axis 
 static void plot_coordinates(struct dl2_part_figures *figures)
 {
     const struct dl2_search_results *search = &figures->page->search;
-    json_auto_t *space = dl2_search_results_space(search);
+    const json_t *space = dl2_search_results_space(search);
     const struct dl2_search_axis accuracy = dl2_search_accuracy(search);
     struct dl2_search_axis axes[MAX_AXES];
     const size_t count = dl2_search_axes(space, axes, MAX_AXES);
     if (count == 0 || !isfinite(accuracy.min))
         return;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Settings and accuracy: a line for each model", "axis height",
-                  DL2_PLOT_HEIGHT, "search-settings");
+    struct dl2_plot plot = dl2_plot_begin("Settings and accuracy: a line for each model",
+                                          "axis height", DL2_PLOT_HEIGHT, "search-settings");
     set_coordinates(&plot, axes, count, &accuracy);
     for (int outcome = 0; outcome < DL2_SEARCHED_OUTCOMES; outcome++)
         add_lines(&plot, search, axes, count, &accuracy, (enum dl2_searched_outcome)outcome);
@@ -190,7 +189,7 @@ static void search_plots(struct dl2_part_figures *figures)
 
 /* ---- The section */
 
-static void write_settings(struct dl2_html *html, const json_t *settings)
+static void write_settings(struct dl2_bytes *html, const json_t *settings)
 {
     const char *key, *comma = "";
     json_t *value;
@@ -204,7 +203,7 @@ static void write_settings(struct dl2_html *html, const json_t *settings)
     }
 }
 
-static void write_answer(const struct dl2_search_results *search, struct dl2_html *html)
+static void write_answer(const struct dl2_search_results *search, struct dl2_bytes *html)
 {
     const json_t *report = search->report;
     dl2_html_markup(html, "<p>");
@@ -228,7 +227,7 @@ static void write_answer(const struct dl2_search_results *search, struct dl2_htm
     dl2_html_markup(html, "</p>\n");
 }
 
-static void write_table(const struct dl2_search_results *search, struct dl2_html *html)
+static void write_table(const struct dl2_search_results *search, struct dl2_bytes *html)
 {
     struct dl2_table table = {.html = html};
     dl2_html_markup(html, "<details><summary>Every model of the search</summary>");
@@ -251,7 +250,7 @@ static void write_table(const struct dl2_search_results *search, struct dl2_html
     dl2_html_markup(html, "</details>\n");
 }
 
-void dl2_section_search(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_search(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_part_figures figures = {.page = page, .html = html};
     if (!page->search.report)

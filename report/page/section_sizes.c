@@ -24,7 +24,7 @@ static double header_bytes_each(const struct dl2_study_variant *variant)
 }
 
 /* A figure of the variants of a codec, from the least to the most. */
-static void write_range(struct dl2_html *html, const struct dl2_study *study, size_t first,
+static void write_range(struct dl2_bytes *html, const struct dl2_study *study, size_t first,
                         double (*figure)(const struct dl2_study_variant *), const char *unit)
 {
     double least = INFINITY, most = -INFINITY;
@@ -39,7 +39,7 @@ static void write_range(struct dl2_html *html, const struct dl2_study *study, si
 }
 
 /* Of codecs that are recorded to have a choice. */
-static void write_entropy_coding(struct dl2_html *html, const struct dl2_study_variant *variant)
+static void write_entropy_coding(struct dl2_bytes *html, const struct dl2_study_variant *variant)
 {
     const json_t *encoder = json_object_get(variant->made, "encoder");
     const char *tables = dl2_json_get_text(encoder, "huffman_tables", NULL);
@@ -62,7 +62,7 @@ static void write_entropy_coding(struct dl2_html *html, const struct dl2_study_v
 }
 
 /* The variants of which headers are more than half. */
-static void name_headers(struct dl2_html *html, const struct dl2_study *study)
+static void name_headers(struct dl2_bytes *html, const struct dl2_study *study)
 {
     const char *comma = "";
     for (size_t v = 0; v < study->variant_count; v++)
@@ -75,7 +75,7 @@ static void name_headers(struct dl2_html *html, const struct dl2_study *study)
                               "hardly makes them smaller. ");
 }
 
-static void write_sources(struct dl2_html *html, const json_t *files)
+static void write_sources(struct dl2_bytes *html, const json_t *files)
 {
     const long long lossy = dl2_json_get_integer(files, "lossy", -1);
     const double quality = dl2_json_get_real(files, "median_quality", NAN);
@@ -94,7 +94,7 @@ static void write_sources(struct dl2_html *html, const json_t *files)
                               "without loss would be larger. ");
 }
 
-void dl2_section_sizes(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_sizes(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_table table = {.html = html};

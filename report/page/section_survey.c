@@ -31,9 +31,8 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
     if (!isfinite(min) || !(max >= min) || !isfinite(max) || count == 0 || count > MAX_BINS)
         return;
     const double width = max > min ? (max - min) / (double)count : 1;
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, histogram->title, "middle-of-the-bin images width",
-                  HISTOGRAM_HEIGHT, "survey-%s", histogram->figures);
+    struct dl2_plot plot = dl2_plot_begin(histogram->title, "middle-of-the-bin images width",
+                                          HISTOGRAM_HEIGHT, "survey-%s", histogram->figures);
     dl2_plot_axes(&plot, histogram->axis, "images");
     dl2_plot_block(&plot, histogram->figures);
     for (size_t i = 0; i < count; i++) {
@@ -48,7 +47,7 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
 }
 
 /* "1449 in train, 372 in val" and "1820 jpeg, 1 png": what an object counts. */
-static void write_counts(struct dl2_html *html, const json_t *counts, const char *joint)
+static void write_counts(struct dl2_bytes *html, const json_t *counts, const char *joint)
 {
     const char *name, *comma = "";
     json_t *value;
@@ -62,7 +61,7 @@ static void write_counts(struct dl2_html *html, const json_t *counts, const char
     }
 }
 
-static void write_text(struct dl2_html *html, const json_t *survey)
+static void write_text(struct dl2_bytes *html, const json_t *survey)
 {
     const json_t *splits = json_object_get(survey, "splits");
     const json_t *duplicates = json_object_get(survey, "duplicates");
@@ -97,25 +96,22 @@ static void write_text(struct dl2_html *html, const json_t *survey)
 }
 
 /* NULL where there is none, or *why says what is wrong with it. */
-static json_t *load_survey(const struct dl2_page *page, struct dl2_html *html,
-                           struct dl2_error *why)
+static json_t *load_survey(const struct dl2_page *page, struct dl2_error *why)
 {
     char path[4608];
     json_t *survey = NULL;
     snprintf(path, sizeof path, "%s/survey.json", page->folder);
     if (!dl2_is_file(path))
         return NULL;
-    const int status = dl2_json_load(path, "dl2-survey/1", &survey, why);
-    if (status == DL2_ERR_MEMORY && html->status == DL2_OK)
-        html->status = dl2_error_set(html->error, status, "%s", why->message);
+    dl2_unless_memory(dl2_json_load(path, "dl2-survey/1", &survey, why), why);
     return survey;
 }
 
 /* What readers must know of the images before they read an accuracy. */
-void dl2_section_about(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_about(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_error why = DL2_ERROR_INIT; /* the other section shows it */
-    json_auto_t *survey = load_survey(page, html, &why);
+    json_auto_t *survey = load_survey(page, &why);
     const json_t *duplicates = json_object_get(survey, "duplicates");
     const long long leaks = dl2_json_get_integer(duplicates, "val_near_train", 0);
     if (page->about)
@@ -130,11 +126,11 @@ void dl2_section_about(const struct dl2_page *page, struct dl2_html *html)
                          leaks, leaks == 1 ? " has" : "s have");
 }
 
-void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_survey(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    json_auto_t *survey = load_survey(page, html, &why);
-    if (why.status && why.status != DL2_ERR_MEMORY)
+    json_auto_t *survey = load_survey(page, &why);
+    if (why.status)
         dl2_html_element(html, "p class='warning'",
                          "The survey in %s/survey.json can't be shown: %s", page->folder,
                          why.message);

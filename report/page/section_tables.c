@@ -28,7 +28,7 @@ static int lowest_quality(const struct dl2_study *study, const char *kind)
 }
 
 /* A table of steps, darker where a step is coarser. */
-static void write_steps(struct dl2_html *html, const char *title, const char *steps)
+static void write_steps(struct dl2_bytes *html, const char *title, const char *steps)
 {
     struct dl2_table table = {.html = html, .attributes = " class='heat'"};
     char *at = (char *)steps;
@@ -51,7 +51,8 @@ static void write_steps(struct dl2_html *html, const char *title, const char *st
     dl2_table_end(&table);
 }
 
-static void write_family(struct dl2_html *html, const char *kind, int quality, const json_t *family)
+static void write_family(struct dl2_bytes *html, const char *kind, int quality,
+                         const json_t *family)
 {
     static const char *const names[] = {"luma", "chroma"};
     const char *resolution = dl2_json_get_text(family, "resolution", "");
@@ -63,7 +64,7 @@ static void write_family(struct dl2_html *html, const char *kind, int quality, c
     dl2_html_markup(html, "</div>\n");
 }
 
-static void write_kind(const struct dl2_page *page, struct dl2_html *html, const char *kind,
+static void write_kind(const struct dl2_page *page, struct dl2_bytes *html, const char *kind,
                        bool *begun)
 {
     struct dl2_error why = DL2_ERROR_INIT;
@@ -82,10 +83,7 @@ static void write_kind(const struct dl2_page *page, struct dl2_html *html, const
                               "has about the bytes of libjpeg's. What they save is in “Size at "
                               "equal accuracy”.</p>\n");
     *begun = true;
-    const int status = dl2_json_load(path, "dl2-tables/1", &json, &why);
-    if (status == DL2_ERR_MEMORY)
-        dl2_html_check(html, dl2_error_copy(html->error, &why));
-    else if (status < 0)
+    if (dl2_unless_memory(dl2_json_load(path, "dl2-tables/1", &json, &why), &why) < 0)
         dl2_html_element(html, "p class='warning'", "%s can't be shown: %s", path, why.message);
     size_t i;
     json_t *family;
@@ -96,7 +94,7 @@ static void write_kind(const struct dl2_page *page, struct dl2_html *html, const
     }
 }
 
-void dl2_section_tables(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_tables(const struct dl2_page *page, struct dl2_bytes *html)
 {
     bool begun = false;
     write_kind(page, html, "pipeline", &begun);

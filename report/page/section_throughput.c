@@ -26,7 +26,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
     const struct dl2_speed *speed = &page->speeds[a].variants[v];
     const bool raw = strcmp(study->variants[v].name, "raw") == 0;
     char text[32];
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(study->variants[v].name));
     dl2_part_arch_cell(html, page, a);
     dl2_part_estimate_cell(html, &speed->load_rate, 0);
@@ -44,7 +44,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
             dl2_part_ratio_cell(html, &speed->ratio[kind]);
 }
 
-static void write_note(struct dl2_html *html, const struct dl2_page *page, bool energy)
+static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
     char of[320];
@@ -75,7 +75,7 @@ static void write_note(struct dl2_html *html, const struct dl2_page *page, bool 
                               "it may still be busy.");
 }
 
-void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_throughput(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     const bool energy = any_known(page, offsetof(struct dl2_speed, joules));

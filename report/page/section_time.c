@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What accuracy a time buys: trainings that ended when a time had passed, and their curves. */
+#include "report/conditions.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/time_budgets.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
-static void write_table(struct dl2_html *html, const struct dl2_time_budgets *budgets)
+static void write_table(struct dl2_bytes *html, const struct dl2_time_budgets *budgets)
 {
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "trained on");
@@ -21,9 +21,9 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
         for (size_t b = 0; b < budgets->count; b++) {
             const struct dl2_comparison *comparison =
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
-            const struct dl2_run_means means =
-                dl2_time_budget_means(&budgets->items[b], budgets->names[n]);
-            dl2_part_cell(html, dl2_run_means_seen(&means), 1);
+            dl2_part_cell(
+                html, dl2_runs_seen(dl2_time_budget_runs(&budgets->items[b], budgets->names[n])),
+                1);
             if (comparison) {
                 dl2_part_estimate_cell(html, &comparison->accuracy, 1);
                 dl2_part_difference_cell(html, comparison);
@@ -35,13 +35,14 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
     dl2_table_end(&table);
 }
 
-static void begin_plot(struct dl2_part_figures *figures, const struct dl2_time_budgets *budgets,
-                       const char *kind, const char *title, const char *axis, struct dl2_plot *plot)
+static struct dl2_plot begin_plot(const struct dl2_time_budgets *budgets, const char *kind,
+                                  const char *title, const char *axis)
 {
-    dl2_part_plot(figures, plot, title, "time accuracy from to", DL2_PLOT_HEIGHT, "%s-%s", kind,
-                  budgets->arch);
-    dl2_plot_axes(plot, axis, "validation accuracy, %");
-    dl2_plot_script(plot, "set key outside right center vertical\n");
+    struct dl2_plot plot = dl2_plot_begin(title, "time accuracy from to", DL2_PLOT_HEIGHT, "%s-%s",
+                                          kind, budgets->arch);
+    dl2_plot_axes(&plot, axis, "validation accuracy, %");
+    dl2_plot_script(&plot, "set key outside right center vertical\n");
+    return plot;
 }
 
 /* Accuracy against the time, a curve a variant. */
@@ -49,9 +50,8 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time
                          const char *detail)
 {
     char text[128];
-    struct dl2_plot plot;
-    begin_plot(figures, budgets, "time", "Accuracy by the time of training", "time of training",
-               &plot);
+    struct dl2_plot plot =
+        begin_plot(budgets, "time", "Accuracy by the time of training", "time of training");
     dl2_plot_script(&plot, "set yrange [0<*:*<100]\nset logscale x\nset xtics (");
     for (size_t b = 0; b < budgets->count; b++)
         dl2_plot_script(&plot, "%s'%s' %.8g", b ? ", " : "",
@@ -89,26 +89,24 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
     const struct dl2_time_budget *budget = &budgets->items[budgets->count - 1];
     const double unit = budget->seconds <= 300 ? 1 : budget->seconds <= 10800 ? 60 : 3600;
     char title[160];
-    struct dl2_plot plot;
     snprintf(title, sizeof title, "Validation accuracy on the way, within %s",
              budget->condition->name);
-    begin_plot(figures, budgets, "time-curves", title,
-               unit == 1    ? "seconds"
-               : unit == 60 ? "minutes"
-                            : "hours",
-               &plot);
+    struct dl2_plot plot = begin_plot(budgets, "time-curves", title,
+                                      unit == 1    ? "seconds"
+                                      : unit == 60 ? "minutes"
+                                                   : "hours");
     dl2_plot_script(&plot, "set xrange [0:*]\n");
     for (size_t n = 0; n < budgets->name_count; n++) {
-        const struct dl2_run_means means = dl2_time_budget_means(budget, budgets->names[n]);
+        const struct dl2_runs runs = dl2_time_budget_runs(budget, budgets->names[n]);
         struct dl2_curve curve =
             dl2_part_variant_curve(&plot, budgets->names[n], n, budgets->name_count);
-        const size_t epochs = dl2_run_means_epochs(&means);
+        const size_t epochs = dl2_runs_epochs(runs);
         double seconds, accuracy, end, final;
         curve.size = 0.3;
-        if (!dl2_run_means_at(&means, SIZE_MAX, &end, &final))
+        if (!dl2_runs_at(runs, SIZE_MAX, &end, &final))
             continue;
         for (size_t e = 0; e < epochs; e++) /* not all are validated */
-            if (dl2_run_means_at(&means, e, &seconds, &accuracy) && seconds < end)
+            if (dl2_runs_at(runs, e, &seconds, &accuracy) && seconds < end)
                 dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * accuracy}, 2, NULL);
         dl2_curve_point(&curve, (const double[]){end / unit, 100 * final}, 2, NULL);
         dl2_curve_draw(&curve);
@@ -117,7 +115,7 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
 }
 
 static void write_network(const struct dl2_page *page, const struct dl2_time_budgets *budgets,
-                          bool heading, const char *detail, struct dl2_html *html)
+                          bool heading, const char *detail, struct dl2_bytes *html)
 {
     dl2_html_markup(html, heading ? "<h2>Accuracy within a time</h2>\n" : "");
     write_table(html, budgets);
@@ -135,13 +133,10 @@ static void write_network(const struct dl2_page *page, const struct dl2_time_bud
     dl2_part_figures_end(&figures);
 }
 
-void dl2_section_time(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_time(const struct dl2_page *page, struct dl2_bytes *html)
 {
-    struct dl2_time_budgets *list;
     size_t count;
-    const int status = dl2_time_budgets_find(&page->conditions, &list, &count, html->error);
-    dl2_html_check(html, status);
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
+    const struct dl2_time_budgets *list = dl2_time_budgets_find(&page->conditions, &count);
+    for (size_t i = 0; i < count; i++)
         write_network(page, &list[i], i == 0, count > 1 ? list[i].arch : NULL, html);
-    dl2_time_budgets_free(list, count);
 }

@@ -16,19 +16,19 @@ enum { PANEL_HEIGHT = 88, PANEL_STEP = 110, PANELS = 5, CURVES = 9 };
 
 /* The columns of the data behind the time, panel by panel. */
 static const struct {
-    enum dl2_timeline_figure figure;
+    struct dl2_timeline_figure figure;
     int panel;
     const char *title, *colour;
 } curves[CURVES] = {
-    {DL2_TIMELINE_IMAGES_RATE, 0, "", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CPU, 1, "processors", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CARD, 1, "card", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_WAIT, 1, "data wait", DL2_PLOT_RED},
-    {DL2_TIMELINE_PROCESS_GB, 2, "process", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CARD_GB, 2, "card", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_RECEIVED, 3, "received", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_SENT, 3, "sent", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_CARD_WATTS, 4, "", DL2_PLOT_ORANGE},
+    {{"images", 1, .is_rate = true}, 0, "", DL2_PLOT_BLUE},
+    {{"cpu_percent", 0}, 1, "processors", DL2_PLOT_BLUE},
+    {{"card_percent", 1, .of_card = true}, 1, "card", DL2_PLOT_GREEN},
+    {{"data_wait_seconds", 1, .is_rate = true, .is_share = true}, 1, "data wait", DL2_PLOT_RED},
+    {{"rss_bytes", 1e9}, 2, "process", DL2_PLOT_BLUE},
+    {{"card_memory_bytes", 1e9, .of_card = true}, 2, "card", DL2_PLOT_GREEN},
+    {{"network_received_bytes", 1e6, .is_rate = true}, 3, "received", DL2_PLOT_BLUE},
+    {{"network_sent_bytes", 1e6, .is_rate = true}, 3, "sent", DL2_PLOT_GREEN},
+    {{"card_watts", 1, .of_card = true}, 4, "", DL2_PLOT_ORANGE},
 };
 
 static const struct {
@@ -40,10 +40,9 @@ static const struct {
                     {"network, MB/s", "*", 0.1}, /* else nobody uses it */
                     {"power, W", "*", 0}};
 
-static void begin_plot(struct dl2_part_figures *figures, size_t arch,
-                       const struct dl2_study_run *run, size_t rank, struct dl2_plot *plot)
+static struct dl2_plot begin_plot(const struct dl2_study *study, const struct dl2_study_run *run,
+                                  size_t rank)
 {
-    const struct dl2_study *study = figures->page->study;
     const char *variant = study->variants[run->variant].name;
     char title[256], suffix[32] = "", of_rank[32] = "";
     if (json_array_size(json_object_get(run->report, "rank_timelines")) > 1)
@@ -53,11 +52,13 @@ static void begin_plot(struct dl2_part_figures *figures, size_t arch,
     snprintf(title, sizeof title, "Training on %s, seed %llu%s",
              strcmp(variant, "raw") ? variant : "the original", (unsigned long long)run->seed,
              of_rank);
-    dl2_part_plot(figures, plot, title,
-                  "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
-                  "sent-MB/s power-W",
-                  0, "timeline-%s-%s%s", study->archs[arch], variant, suffix);
-    dl2_plot_block(plot, variant);
+    struct dl2_plot plot =
+        dl2_plot_begin(title,
+                       "time images/s processors-% card-% waiting-% process-GB card-GB "
+                       "received-MB/s sent-MB/s power-W",
+                       0, "timeline-%s-%s%s", run->arch, variant, suffix);
+    dl2_plot_block(&plot, variant);
+    return plot;
 }
 
 /* Writes the data, time in `unit` seconds; most[] is the largest value of each column, -INFINITY
@@ -70,7 +71,7 @@ static void write_samples(struct dl2_plot *plot, const struct dl2_study_run *run
     for (size_t i = 0; i < count; i++) {
         dl2_plot_number(plot, dl2_timeline_seconds(columns, i) / unit);
         for (size_t c = 0; c < CURVES; c++) {
-            const double value = dl2_timeline_value(run, columns, curves[c].figure, i);
+            const double value = dl2_timeline_value(run, columns, &curves[c].figure, i);
             dl2_plot_number(plot, value);
             most[c] = isfinite(value) ? fmax(most[c], value) : most[c];
         }
@@ -126,10 +127,9 @@ static void plot_timeline(struct dl2_part_figures *figures, size_t arch,
     const double unit = end > 600 ? 60 : 1;
     double most[CURVES];
     int left = 0;
-    struct dl2_plot plot;
     if (count < 2 || !(end > 0))
         return;
-    begin_plot(figures, arch, run, rank, &plot);
+    struct dl2_plot plot = begin_plot(figures->page->study, run, rank);
     write_samples(&plot, run, columns, count, unit, most);
     for (int p = 0; p < PANELS; p++)
         left += has_panel(most, p);
@@ -165,8 +165,8 @@ static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
 /* Of what stands out, rank 0's; of the others, what is left of those, and rank 0's of the rest. */
 static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t v, bool others)
 {
-    const struct dl2_study_run *run =
-        dl2_study_first_run(figures->page->study, v, figures->page->study->archs[arch]);
+    const struct dl2_study *study = figures->page->study;
+    const struct dl2_study_run *run = dl2_study_runs(study, v, study->archs[arch]).at;
     const bool out = stands_out(figures->page, arch, v);
     if (run && out == !others)
         plot_timeline(figures, arch, run, 0);
@@ -177,7 +177,7 @@ static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t
         plot_timeline(figures, arch, run, rank);
 }
 
-void dl2_section_timelines(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_timelines(const struct dl2_page *page, struct dl2_bytes *html)
 {
     for (int others = 0; others < 2; others++) {
         struct dl2_part_figures figures = {

@@ -2,7 +2,7 @@
 /* How training went: accuracy by epoch, and every training in a table. */
 #include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/run_means.h"
+#include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,11 +21,11 @@ static size_t most_epochs(const struct dl2_study *study, const char *arch)
 static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *study, size_t v,
                              const char *arch)
 {
-    const struct dl2_run_means means = {study, v, arch};
-    const size_t epochs = dl2_run_means_epochs(&means);
+    const struct dl2_runs runs = dl2_study_runs(study, v, arch);
+    const size_t epochs = dl2_runs_epochs(runs);
     struct dl2_curve curve = {.plot = plot, .name = study->variants[v].name};
     for (size_t e = 0; e < epochs; e++) {
-        const double accuracy = dl2_run_means_accuracy(&means, e);
+        const double accuracy = dl2_runs_accuracy(runs, e);
         if (isfinite(accuracy)) /* else it was not validated after this one */
             dl2_curve_point(&curve, (const double[]){(double)e + 1, accuracy}, 2, NULL);
     }
@@ -39,9 +39,8 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
     const char *codec = study->variants[first].codec;
     char name[256], title[256];
     snprintf(title, sizeof title, "Validation accuracy by epoch: %s", codec);
-    struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, title, "epoch accuracy", DL2_PLOT_HEIGHT, "curves-%s-%s",
-                  study->archs[arch], codec);
+    struct dl2_plot plot = dl2_plot_begin(title, "epoch accuracy", DL2_PLOT_HEIGHT, "curves-%s-%s",
+                                          study->archs[arch], codec);
     dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     dl2_plot_script(&plot,
                     "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
@@ -69,7 +68,7 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-void dl2_section_training(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_training(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_part_figures figures = {
         .page = page,
@@ -83,7 +82,7 @@ void dl2_section_training(const struct dl2_page *page, struct dl2_html *html)
     dl2_part_figures_end(&figures);
 }
 
-void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_trainings(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     if (!study->run_count)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Does a variant cost each network the same? */
-#include "common/scope.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 #include "report/transfer.h"
@@ -13,7 +12,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page,
     const struct dl2_study *study = page->study;
     const double difference = transfer->difference, half = transfer->half;
     char text[72];
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     dl2_table_row(table, study->variants[transfer->variant].name);
     for (int side = 0; side < 2; side++) {
         const size_t arch = side ? transfer->b : transfer->a;
@@ -37,35 +36,33 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page,
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_transfer(const struct dl2_page *page, struct dl2_bytes *html)
 {
-    DL2_AUTO_FREE struct dl2_transfer *list = NULL;
     size_t count, differ = 0;
-    const int status = dl2_transfers_make(page->study, page->analyses, &list, &count, html->error);
-    dl2_html_check(html, status);
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
+    const struct dl2_transfer *list = dl2_transfers_make(page->study, page->analyses, &count);
+    for (size_t i = 0; i < count; i++)
         differ += dl2_transfer_differs(&list[i]);
-    if (status == DL2_OK && count) {
-        dl2_html_markup(html, "<h2>From one network to another</h2>\n<p>");
-        if (differ)
-            dl2_html_format(html,
-                            "What a variant loses depends on the network in %zu of %zu "
-                            "comparisons: train the network that you will use.",
-                            differ, count);
-        else
-            dl2_html_format(html, "No variant was shown to cost one network more than another. How "
-                                  "much more it may cost is in the last column.");
-        dl2_html_markup(html, "</p>\n");
-        struct dl2_table table = {.html = html};
-        dl2_table_heads(&table, "variant|<a network and\nits difference|<another|"
-                                "<first less second,\npoints|<the loss is");
-        for (size_t i = 0; i < count; i++)
-            write_row(&table, page, &list[i]);
-        dl2_table_end(&table);
-        dl2_html_markup(html, "<p class='note'>Points of accuracy, against "
-                              "the original with the same network. All intervals hold together "
-                              "in 95% of such studies; they count both sources of chance, image "
-                              "by image. All networks saw images of the study&#39;s one input "
-                              "size.</p>\n");
-    }
+    if (!count)
+        return;
+    dl2_html_markup(html, "<h2>From one network to another</h2>\n<p>");
+    if (differ)
+        dl2_html_format(html,
+                        "What a variant loses depends on the network in %zu of %zu "
+                        "comparisons: train the network that you will use.",
+                        differ, count);
+    else
+        dl2_html_format(html, "No variant was shown to cost one network more than another. How "
+                              "much more it may cost is in the last column.");
+    dl2_html_markup(html, "</p>\n");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "variant|<a network and\nits difference|<another|"
+                            "<first less second,\npoints|<the loss is");
+    for (size_t i = 0; i < count; i++)
+        write_row(&table, page, &list[i]);
+    dl2_table_end(&table);
+    dl2_html_markup(html, "<p class='note'>Points of accuracy, against "
+                          "the original with the same network. All intervals hold together "
+                          "in 95% of such studies; they count both sources of chance, image "
+                          "by image. All networks saw images of the study&#39;s one input "
+                          "size.</p>\n");
 }

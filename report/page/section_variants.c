@@ -9,7 +9,7 @@
 
 /* A variant's difference to the original, and whether that is harm that accuracy does not show; the
  * original's own loss. */
-static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw,
+static void write_loss(struct dl2_bytes *html, const struct dl2_loss_change *change, bool raw,
                        enum dl2_verdict verdict)
 {
     char text[72];
@@ -76,7 +76,7 @@ static bool is_pick(const struct dl2_page *page, size_t v)
 
 static void write_variant(struct dl2_table *table, const struct variants_view *view, size_t v)
 {
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     const struct dl2_page *page = view->page;
     struct dl2_study_variant variant = page->study->variants[v];
     char text[32], high[32];
@@ -113,7 +113,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     }
 }
 
-static void write_note(struct dl2_html *html, const struct variants_view *view)
+static void write_note(struct dl2_bytes *html, const struct variants_view *view)
 {
     if (dl2_study_has_volumes(view->page->study))
         dl2_html_markup(html,
@@ -160,7 +160,7 @@ static void write_note(struct dl2_html *html, const struct variants_view *view)
     dl2_html_markup(html, "</p>\n");
 }
 
-void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
+void dl2_section_variants(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
     if (!study->variant_count)

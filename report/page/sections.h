@@ -43,7 +43,7 @@
     X(making)
 
 #define DL2_DECLARE(name)                                                                          \
-    void dl2_section_##name(const struct dl2_page *page, struct dl2_html *html);
+    void dl2_section_##name(const struct dl2_page *page, struct dl2_bytes *html);
 DL2_REPORT_SECTIONS(DL2_DECLARE)
 #undef DL2_DECLARE
 

@@ -1,15 +1,116 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/page/several_page.h"
-
-#include "report/page/forest_plot.h"
+#include "common/keep.h"
+#include "common/scope.h"
+#include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/several_answer.h"
 
 #include <math.h>
 
+/* ---- A forest plot: each study's difference to its original, and their mean, by variant */
+
+enum { ROW_HEIGHT = 17, FRAME_HEIGHT = 100 }; /* pixels */
+
+/* Of all points, and of intervals as far as they do not make the points too small to tell. */
+static struct dl2_plot_range find_range(const struct dl2_shared_network *network, double tolerance)
+{
+    struct dl2_plot_range range = {-tolerance, 0, false};
+    double most = tolerance;
+    for (size_t v = 0; v < network->variant_count; v++)
+        for (size_t i = 0; i < network->variants[v].count; i++)
+            most = fmax(most, fabs(network->variants[v].differences[i]));
+    for (size_t v = 0; v < network->variant_count; v++) {
+        const struct dl2_shared_variant *variant = &network->variants[v];
+        for (size_t i = 0; i <= variant->count; i++) {
+            const double middle =
+                i < variant->count ? variant->differences[i] : variant->effects.mean;
+            const double half = i < variant->count ? variant->halves[i] : variant->effects.half;
+            range.from = fmin(range.from, fmax(middle - half, -2 * most));
+            range.to = fmax(range.to, fmin(middle + half, 2 * most));
+        }
+    }
+    const double room = fmax(0.04 * (range.to - range.from), 0.1);
+    return (struct dl2_plot_range){range.from - room, range.to + room, false};
+}
+
+static void label_row(struct dl2_plot *plot, size_t row, const char *name, const char *suffix)
+{
+    char clean[64];
+    dl2_plot_script(plot, "set ytics %s('%s%s' %zu)\n", row ? "add " : "",
+                    dl2_plot_plain(name, clean, sizeof clean), suffix, row);
+}
+
+/* Of all rows: a variant's studies, their mean, and a gap. Before the first curve. */
+static void label_rows(struct dl2_plot *plot, const struct dl2_several_studies *several,
+                       const struct dl2_shared_network *network)
+{
+    size_t row = 0;
+    for (size_t v = 0; v < network->variant_count; v++, row += 2) {
+        const struct dl2_shared_variant *variant = &network->variants[v];
+        for (size_t i = 0; i < variant->count; i++)
+            label_row(plot, row++, several->sources[variant->sources[i]].name, "");
+        label_row(plot, row, variant->name, " mean");
+    }
+}
+
+/* A variant's studies and their mean, from `row` on. */
+static void add_variant(struct dl2_plot *plot, const struct dl2_shared_variant *variant,
+                        const char *colour, size_t row)
+{
+    dl2_plot_block(plot, variant->name);
+    for (size_t i = 0; i < variant->count; i++) {
+        dl2_plot_number(plot, variant->differences[i]);
+        dl2_plot_number(plot, variant->halves[i]);
+        dl2_plot_data(plot, "%zu\n", row + i);
+    }
+    dl2_plot_curve(plot,
+                   "using 1:3:2 with xerrorbars linecolor rgb '%s' linewidth 1 pointtype 7 "
+                   "pointsize 0.5 notitle",
+                   DL2_PLOT_INK);
+    dl2_plot_block(plot, "mean");
+    dl2_plot_number(plot, variant->effects.mean);
+    dl2_plot_number(plot, variant->effects.half);
+    dl2_plot_number(plot, variant->effects.half_new);
+    dl2_plot_data(plot, "%zu\n", row + variant->count);
+    dl2_plot_curve(plot,
+                   "using 1:4:3 with xerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 notitle",
+                   DL2_PLOT_AXIS);
+    dl2_plot_curve(plot,
+                   "using 1:4:2 with xerrorbars linecolor rgb '%s' linewidth 3 pointtype 13 "
+                   "pointsize 0.9 notitle",
+                   colour);
+}
+
+static void forest_plot(struct dl2_part_figures *figures, const struct dl2_several_studies *several,
+                        const struct dl2_shared_network *network)
+{
+    size_t rows = 0, row = 0, codecs = 0;
+    for (size_t v = 0; v < network->variant_count; v++)
+        rows += network->variants[v].count + 2;
+    struct dl2_plot plot =
+        dl2_plot_begin("Each dataset and their mean",
+                       "difference-in-points half-width-of-95%-interval; of means also that of the "
+                       "prediction interval; row",
+                       FRAME_HEIGHT + ROW_HEIGHT * (int)rows, "forest-%s", network->arch);
+    dl2_plot_axes(&plot, "accuracy, points to the original", "");
+    const struct dl2_plot_range x = find_range(network, several->question.tolerance);
+    dl2_plot_script(&plot,
+                    "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\n"
+                    "unset grid\n",
+                    x.from, x.to, rows - 1);
+    dl2_curve_reference(&plot, 'x', 0, -several->question.tolerance);
+    label_rows(&plot, several, network);
+    for (size_t v = 0; v < network->variant_count; v++) {
+        const struct dl2_shared_variant *variant = &network->variants[v];
+        codecs += v && strcmp(variant->codec, variant[-1].codec) != 0;
+        add_variant(&plot, variant, dl2_plot_codec_colour(variant->codec, codecs), row);
+        row += variant->count + 2;
+    }
+    dl2_part_figure(figures, &plot, several->network_count > 1 ? network->arch : NULL);
+}
+
 /* ---- The answer */
 
-static void write_answers(const struct dl2_several_studies *several, struct dl2_html *html)
+static void write_answers(const struct dl2_several_studies *several, struct dl2_bytes *html)
 {
     for (size_t i = 0; i < several->network_count; i++) {
         struct dl2_several_answer answer;
@@ -27,7 +128,7 @@ static void write_answers(const struct dl2_several_studies *several, struct dl2_
 /* ---- The table */
 
 /* "−0.3 (−0.9 to +0.3)"; empty without a difference. */
-static void write_interval(struct dl2_html *html, double middle, double half)
+static void write_interval(struct dl2_bytes *html, double middle, double half)
 {
     dl2_html_markup(html, "<td>");
     if (isfinite(middle))
@@ -38,7 +139,7 @@ static void write_interval(struct dl2_html *html, double middle, double half)
 static void write_row(struct dl2_table *table, const struct dl2_several_studies *several,
                       const struct dl2_shared_variant *variant)
 {
-    struct dl2_html *html = table->html;
+    struct dl2_bytes *html = table->html;
     char text[72];
     dl2_table_row(table, variant->name);
     dl2_part_cell(html, 100 * variant->ratio, 1);
@@ -64,7 +165,7 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
     }
 }
 
-static void write_table(struct dl2_html *html, const struct dl2_several_studies *several,
+static void write_table(struct dl2_bytes *html, const struct dl2_several_studies *several,
                         const struct dl2_shared_network *network)
 {
     char points[32];
@@ -83,7 +184,7 @@ static void write_table(struct dl2_html *html, const struct dl2_several_studies 
     dl2_table_end(&table);
 }
 
-static void write_rules(struct dl2_html *html, const struct dl2_several_studies *several)
+static void write_rules(struct dl2_bytes *html, const struct dl2_several_studies *several)
 {
     dl2_html_markup(html, "<details><summary>How this was computed</summary>\n<p class='note'>");
     dl2_html_format(html,
@@ -107,15 +208,14 @@ static void write_rules(struct dl2_html *html, const struct dl2_several_studies 
 
 /* ---- The page */
 
-void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html *html)
+void dl2_several_page_write(const struct dl2_page *page, const struct dl2_several_studies *several,
+                            struct dl2_bytes *html)
 {
-    const struct dl2_several_studies *several = page->several;
-    /* For what is shared with the page of a study. */
-    const struct dl2_page common = {.study = page->notes, .plotter = page->plotter};
-    struct dl2_html plots = DL2_HTML_INIT(html->error); /* first: a problem is told at the top */
-    struct dl2_part_figures figures = {.page = &common, .html = &plots};
+    DL2_CLEANUP(dl2_bytes_free)
+    struct dl2_bytes plots = DL2_BYTES_INIT; /* first: a problem is told at the top */
+    struct dl2_part_figures figures = {.page = page, .html = &plots};
     for (size_t i = 0; i < several->network_count; i++)
-        dl2_forest_plot(&figures, several, &several->networks[i]);
+        forest_plot(&figures, several, &several->networks[i]);
     dl2_part_figures_end(&figures);
     size_t used = 0;
     for (size_t i = 0; i < several->count; i++)
@@ -134,11 +234,11 @@ void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html
     dl2_html_markup(html, "</p>\n");
     if (page->plotter->problem[0])
         dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
-    dl2_section_warnings(&common, html);
+    dl2_section_warnings(page, html);
     dl2_html_markup(html, "<div class='first'><div>\n");
     write_answers(several, html);
     dl2_html_markup(html, "</div>\n");
-    dl2_html_take(html, &plots);
+    dl2_append(html, plots.data, plots.size);
     dl2_html_markup(html, "</div>\n");
     if (figures.shown)
         dl2_html_markup(html, "<p class='note'>Bars are 95% intervals; the thin bar of a mean is "
@@ -149,6 +249,6 @@ void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html
     for (size_t i = 0; i < several->network_count; i++)
         write_table(html, several, &several->networks[i]);
     write_rules(html, several);
-    dl2_section_failures(&common, html);
+    dl2_section_failures(page, html);
     dl2_page_close(html);
 }

@@ -20,7 +20,7 @@ static void open_table(struct dl2_table *table)
 
 /* `text` is cut into its lines. */
 static void write_head(struct dl2_table *table, const char *tag, char *text,
-                       void (*write)(struct dl2_html *html, const char *text))
+                       void (*write)(struct dl2_bytes *html, const char *text))
 {
     const char *line;
     dl2_html_markup(table->html, tag);

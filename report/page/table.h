@@ -16,7 +16,7 @@
 #include "report/page/html.h"
 
 struct dl2_table {
-    struct dl2_html *html;
+    struct dl2_bytes *html;
     const char *attributes; /* " class='heat'"; or NULL */
     bool opened;
     size_t rows;

@@ -354,15 +354,13 @@ static void must(bool well, const char *what)
 static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
                             struct dl2_analysis *analysis)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_question question = {.tolerance = TOLERANCE};
     if (!kind->seeds)
         question.looks = growing;
     else if (kind->told) /* as a study's first report does */
         question.looks = (struct dl2_looks){1, {kind->seeds}, {dl2_look_unplanned(0)}};
     assemble(kind, drawn);
-    must(dl2_analyse(&drawn->study, drawn->archs[0], &question, analysis, &error) == DL2_OK,
-         error.message);
+    *analysis = dl2_analyse(&drawn->study, drawn->archs[0], &question);
 }
 
 /* Adds a seed to all variants until all are claimed, and spends what looks that nobody planned may.
@@ -371,7 +369,6 @@ static size_t look_again(const struct kind *kind, struct drawing *drawn,
                          struct dl2_analysis *analysis)
 {
     const size_t variants = 1 + kind->codecs * kind->qualities;
-    struct dl2_error error = DL2_ERROR_INIT;
     double spent = 0;
     memset(drawn->within, 0, sizeof drawn->within);
     for (size_t seeds = 3;; seeds++) {
@@ -382,13 +379,11 @@ static size_t look_again(const struct kind *kind, struct drawing *drawn,
         for (size_t v = 0; v < variants; v++)
             drawn->trained[v] = seeds;
         assemble(kind, drawn);
-        must(dl2_analyse(&drawn->study, drawn->archs[0], &question, analysis, &error) == DL2_OK,
-             error.message);
+        *analysis = dl2_analyse(&drawn->study, drawn->archs[0], &question);
         for (size_t v = 1; v < variants; v++)
             all &= drawn->within[v] = analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN;
         if (all || seeds == MAX_SEEDS)
             return seeds * variants;
-        dl2_analysis_free(analysis);
         spent += share;
     }
 }
@@ -409,7 +404,6 @@ static size_t train_until_decided(const struct kind *kind, struct drawing *drawn
         }
         if (!any)
             break;
-        dl2_analysis_free(analysis);
     }
     for (size_t v = 0; v < drawn->study.variant_count; v++)
         trainings += drawn->trained[v];
@@ -430,7 +424,6 @@ static size_t count_same(const struct kind *kind, struct drawing *drawn,
     for (size_t v = 1; v < drawn->study.variant_count; v++)
         same += (analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN) ==
                 (all.comparisons[v].verdict == DL2_VERDICT_WITHIN);
-    dl2_analysis_free(&all);
     return same;
 }
 
@@ -493,7 +486,6 @@ static void try_advice(const struct kind *kind, struct dl2_random *random, struc
         draw_study(&new, random, drawn);
         analyse_drawing(&new, drawn, &again);
         tally->shown[more] += again.comparisons[likely].verdict == DL2_VERDICT_WITHIN;
-        dl2_analysis_free(&again);
     }
 }
 
@@ -570,7 +562,7 @@ int main(int argc, char **argv)
                 try_advice(kind, &random, &drawn, &analysis, &tally);
             if (!kind->seeds)
                 tally.same += count_same(kind, &drawn, &analysis);
-            dl2_analysis_free(&analysis);
+            dl2_free_kept();
         }
         well &= report_kind(kind, &tally);
         fflush(stdout);

@@ -277,17 +277,12 @@ int main(int argc, char **argv)
         if (argc > 2 && !strstr(name, argv[2]))
             continue;
         for (size_t n = 0; n < studies; n++) {
-            struct dl2_error error = DL2_ERROR_INIT;
             struct dl2_random random;
-            struct dl2_speeds speeds;
             dl2_random_init(&random, 1, DL2_RANDOM_TEST, k, n);
             draw_study(kind, &random, &drawn);
-            if (dl2_speeds_analyse(&drawn.study, &drawn.analysis, NAN, &speeds, &error) != DL2_OK) {
-                fprintf(stderr, "simulate_speed: %s\n", error.message);
-                return 1;
-            }
+            const struct dl2_speeds speeds = dl2_speeds_analyse(&drawn.study, &drawn.analysis, NAN);
             count_study(&drawn, &speeds, &tally);
-            dl2_speeds_free(&speeds);
+            dl2_free_kept();
         }
         well &= report_kind(name, &tally);
         fflush(stdout);

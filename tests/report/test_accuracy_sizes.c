@@ -4,10 +4,7 @@
 #include "report/accuracy_sizes.h"
 #include "tests/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static struct dl2_error error = DL2_ERROR_INIT;
 
 enum { VARIANTS = 7 };
 
@@ -35,7 +32,6 @@ static struct dl2_accuracy_size compare(const double accuracy[VARIANTS], double 
 {
     static struct dl2_speed speed[VARIANTS];
     struct dl2_comparison comparisons[VARIANTS] = {{.pairs = 0}};
-    struct dl2_accuracy_size *sizes, found;
     for (size_t v = 0; v < VARIANTS; v++) {
         variants[v].images = 10;
         variants[v].encode_seconds = v < 4 ? 1 : 3;
@@ -44,11 +40,9 @@ static struct dl2_accuracy_size compare(const double accuracy[VARIANTS], double 
     const struct dl2_analysis analysis = {
         .arch = "small", .comparisons = comparisons, .noise = {deviation, 10}};
     const struct dl2_speeds speeds = {.variants = speed};
-    expect_ok(dl2_accuracy_sizes_find(&study, &analysis, &speeds, 1, &sizes, &error), &error);
+    const struct dl2_accuracy_size *sizes = dl2_accuracy_sizes_find(&study, &analysis, &speeds, 1);
     assert_int_equal(sizes[1].variants, 3);
-    found = sizes[4];
-    free(sizes);
-    return found;
+    return sizes[4];
 }
 
 static void known_sizes(void **state)

@@ -60,11 +60,8 @@ static void make_study(const struct row *rows, size_t count)
 static void judge(double tolerance, struct dl2_looks looks)
 {
     const struct dl2_question question = {.tolerance = tolerance, .looks = looks, .draws = 200};
-    struct dl2_error error = DL2_ERROR_INIT;
-    dl2_analysis_free(&analysis);
-    expect_ok(dl2_analyse(&study, "small", &question, &analysis, &error), &error);
-    dl2_speeds_free(&speeds);
-    expect_ok(dl2_speeds_analyse(&study, &analysis, NAN, &speeds, &error), &error);
+    analysis = dl2_analyse(&study, "small", &question);
+    speeds = dl2_speeds_analyse(&study, &analysis, NAN);
 }
 
 static const struct dl2_looks once = {0, {0}, {0}};
@@ -285,13 +282,11 @@ static void test_predictions(void **state)
         runs[2 + s].on_original = true;
     }
     const struct dl2_question question = {.tolerance = 1, .on_original = true};
-    dl2_analysis_free(&analysis);
-    assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
+    analysis = dl2_analyse(&study, "small", &question);
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[1].accuracy.mean, 25);
     runs[3].on_original = false; /* not validated on it */
-    dl2_analysis_free(&analysis);
-    assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
+    analysis = dl2_analyse(&study, "small", &question);
     assert_int_equal(analysis.comparisons[1].pairs, 1);
     judge(1, once); /* both questions */
     assert_near(analysis.comparisons[1].difference, 25);
@@ -365,21 +360,18 @@ static void test_looks(void **state)
 
 static void test_escaping(void **state)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_html html = DL2_HTML_INIT(&error);
+    struct dl2_bytes html = DL2_BYTES_INIT;
     dl2_html_element(&html, "b class='x'", "%s", "<a & \"b\" 'c'>\x01\xff é");
-    assert_int_equal(html.status, DL2_OK);
     const char *expected = "<b class='x'>&lt;a &amp; &quot;b&quot; &#39;c&#39;&gt;"
                            "\xef\xbf\xbd\xef\xbf\xbd é</b>";
-    assert_int_equal(html.bytes.size, strlen(expected));
-    assert_memory_equal(html.bytes.data, expected, strlen(expected));
-    dl2_bytes_free(&html.bytes);
+    assert_int_equal(html.size, strlen(expected));
+    assert_memory_equal(html.data, expected, strlen(expected));
+    dl2_bytes_free(&html);
 }
 
 static int free_analysis(void **state)
 {
-    dl2_analysis_free(&analysis);
-    dl2_speeds_free(&speeds);
+    dl2_free_kept();
     return 0;
 }
 

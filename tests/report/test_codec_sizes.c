@@ -143,11 +143,9 @@ static void codecs_of_a_study(void **state)
                                     .quality = json_pack("{s:[s], s:[s]}", "lower_is_better",
                                                          "ciede2000", "one_is_best", "ssim")};
     struct dl2_codec_choice choice = {.anchor = NULL};
-    struct dl2_image_scores scores;
-    struct dl2_codec_sizes sizes;
     assert_int_equal(dl2_codec_anchor(&study, &choice), 0);
-    expect_ok(dl2_image_scores_read(&study, 0, &scores, &error), &error);
-    expect_ok(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error), &error);
+    struct dl2_image_scores scores = dl2_image_scores_read(&study, 0);
+    struct dl2_codec_sizes sizes = dl2_codec_sizes_find(&study, &scores, &choice);
     /* Of jpeg-0's images a, b, c and d PSNR is 30 to 33; webp has none of d. */
     assert_int_equal(scores.spreads[0].images, 4);
     assert_near(scores.spreads[0].mean, 31.5);
@@ -176,16 +174,13 @@ static void codecs_of_a_study(void **state)
         assert_true(size->pooled_low > 49.99 && size->pooled_low < size->pooled);
         assert_true(size->pooled_high < 125.01 && size->pooled_high > size->pooled);
     }
-    dl2_codec_sizes_free(&sizes);
     /* The other way round, and a part of the qualities. */
     choice = (struct dl2_codec_choice){.anchor = "webp", .metric = "psnr_rgb", .range = {36, 40}};
     assert_int_equal(dl2_codec_anchor(&study, &choice), 3);
-    dl2_image_scores_free(&scores);
-    expect_ok(dl2_image_scores_read(&study, 3, &scores, &error), &error);
-    expect_ok(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error), &error);
+    scores = dl2_image_scores_read(&study, 3);
+    sizes = dl2_codec_sizes_find(&study, &scores, &choice);
     assert_near(sizes.items[0].per_image, (200 + 125 + 80) / 3.);
-    dl2_codec_sizes_free(&sizes);
-    dl2_image_scores_free(&scores);
+    dl2_free_kept();
     choice.anchor = "avif";
     assert_int_equal(dl2_codec_anchor(&study, &choice), 6);
     for (size_t v = 0; v < 6; v++)

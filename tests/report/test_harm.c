@@ -79,17 +79,16 @@ static void lose(size_t network, size_t first, size_t count)
             made.correct[network][1][s][i] = 0;
 }
 
-static void analyse(size_t network, struct dl2_analysis *analysis)
+static struct dl2_analysis analyse(size_t network)
 {
     const struct dl2_question question = {.tolerance = 1};
-    struct dl2_error error = DL2_ERROR_INIT;
     for (size_t r = 0; r < made.study.run_count; r++) {
         struct dl2_study_run *run = &made.runs[r];
         run->accuracy = 0;
         for (size_t i = 0; run->correct && i < run->images; i++)
             run->accuracy += run->correct[i] == 1 ? 1 / (double)run->images : 0;
     }
-    expect_ok(dl2_analyse(&made.study, made.archs[network], &question, analysis, &error), &error);
+    return dl2_analyse(&made.study, made.archs[network], &question);
 }
 
 static void assert_near(double value, double expected)
@@ -117,58 +116,42 @@ static void key_in_two_folders(char *out, size_t image, size_t class)
     snprintf(out, KEY, "%s/x%zu/%03zu", class ? "val" : "more/a", class / 2, image);
 }
 
-static void name_classes(struct dl2_classes *classes)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    expect_ok(dl2_classes_find(&made.images[0], classes, &error), &error);
-}
-
 static void test_names(void **state)
 {
     struct dl2_classes classes;
     make_study(1, 120, 3, key_in_folder);
-    name_classes(&classes);
+    classes = dl2_classes_find(&made.images[0]);
     assert_int_equal(classes.count, 3);
     assert_string_equal(classes.names[0], "daisy");
     assert_string_equal(classes.names[2], "lily/white");
     assert_int_equal(classes.of[39], 0);
     assert_int_equal(classes.of[40], 1);
-    dl2_classes_free(&classes);
     /* Folders that do not tell classes apart are no names. Targets need not be dense. */
     make_study(1, 120, 3, key_in_one_folder);
     for (size_t i = 80; i < 120; i++)
         made.rows[0][i].target = INT32_MAX;
     made.rows[0][0].target = -7;
-    name_classes(&classes);
+    classes = dl2_classes_find(&made.images[0]);
     assert_int_equal(classes.count, 4);
     assert_string_equal(classes.names[0], "class -7");
     assert_string_equal(classes.names[3], "class 2147483647");
-    dl2_classes_free(&classes);
     make_study(1, 120, 3, key_in_two_folders);
-    name_classes(&classes);
+    classes = dl2_classes_find(&made.images[0]);
     assert_string_equal(classes.names[0], "more/a/x0");
     assert_string_equal(classes.names[1], "val/x0");
-    dl2_classes_free(&classes);
     made.images[0].count = 0;
-    name_classes(&classes);
+    classes = dl2_classes_find(&made.images[0]);
     assert_int_equal(classes.count, 0);
-    dl2_classes_free(&classes);
 }
 
 /* The harm of the variant, with the first network. */
 static void judge(struct dl2_class_harm *harm)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_analysis analysis;
-    struct dl2_classes classes;
-    struct dl2_class_harm harms[2];
-    name_classes(&classes);
-    analyse(0, &analysis);
-    expect_ok(dl2_class_harm_make(&made.study, &analysis, 0, &classes, harms, &error), &error);
+    const struct dl2_analysis analysis = analyse(0);
+    const struct dl2_classes classes = dl2_classes_find(&made.images[0]);
+    const struct dl2_class_harm *harms = dl2_class_harm_make(&made.study, &analysis, 0, &classes);
     assert_int_equal(harms[0].pairs, 0); /* the original itself */
     *harm = harms[1];
-    dl2_analysis_free(&analysis);
-    dl2_classes_free(&classes);
 }
 
 /* Three classes of 40, the same in all seeds, so that the images are all that varies. */
@@ -188,7 +171,6 @@ static void test_bounds(void **state)
         assert_near(harm.changes[c].high, 100 * T39 / 40);
     }
     assert_near(harm.bound, 100 * T39 * T39 / (40 + T39 * T39));
-    dl2_class_harm_free(&harm);
     /* 6 of 40: by the variance that is there, and by that at the bound, which is larger. */
     lose(0, 80, 6);
     judge(&harm);
@@ -204,14 +186,12 @@ static void test_bounds(void **state)
     /* Its interval is below 0, but not at a third of the level: t of 39 is 2.50, it is at 2.40. */
     assert_true(harm.changes[0].high < 0);
     assert_int_equal(harm.losers, 0);
-    dl2_class_harm_free(&harm);
     /* Once another class is gone it is at half of the level, where t is 2.33. */
     lose(0, 0, 20);
     judge(&harm);
     assert_int_equal(harm.losers, 2);
     assert_true(harm.changes[0].loses && harm.changes[1].loses && !harm.changes[2].loses);
     assert_int_equal(harm.changes[0].class, 0);
-    dl2_class_harm_free(&harm);
 }
 
 /* A class of one image has no interval and comes last; without predictions nothing is known. */
@@ -227,12 +207,10 @@ static void test_few(void **state)
     assert_near(harm.changes[2].difference, -100);
     assert_true(isinf(harm.changes[2].low) && isinf(harm.changes[2].high));
     assert_true(harm.bound < 10);
-    dl2_class_harm_free(&harm);
     /* An image that one training could not read counts for none. */
     made.correct[0][0][1][1] = DL2_STUDY_ABSENT;
     judge(&harm);
     assert_int_equal(harm.changes[0].images + harm.changes[1].images, 118);
-    dl2_class_harm_free(&harm);
     /* Groups take the place of images: with one group a class has no interval. */
     uint32_t group[MAX_IMAGES];
     for (size_t i = 0; i < 120; i++)
@@ -242,26 +220,21 @@ static void test_few(void **state)
     judge(&harm);
     assert_int_equal(harm.judged, 1);
     assert_int_equal(harm.changes[0].class, 1);
-    dl2_class_harm_free(&harm);
     made.runs[SEEDS].correct = NULL;
     judge(&harm);
     assert_int_equal(harm.pairs, 0);
-    dl2_class_harm_free(&harm);
 }
 
 /* ---- The loss */
 
 static void change_loss(struct dl2_loss_change *change)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_analysis analysis;
     struct dl2_loss_change changes[2];
-    analyse(0, &analysis);
-    expect_ok(dl2_loss_changes_make(&made.study, &analysis, 0, changes, &error), &error);
+    const struct dl2_analysis analysis = analyse(0);
+    dl2_loss_changes_make(&made.study, &analysis, 0, changes);
     assert_near(changes[0].mean, 1);
     assert_true(isnan(changes[0].difference));
     *change = changes[1];
-    dl2_analysis_free(&analysis);
 }
 
 static void test_loss(void **state)
@@ -296,18 +269,11 @@ static void test_loss(void **state)
 
 static void compare_networks(struct dl2_transfer *transfer)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_analysis analyses[2];
-    struct dl2_transfer *list;
     size_t count;
-    analyse(0, &analyses[0]);
-    analyse(1, &analyses[1]);
-    expect_ok(dl2_transfers_make(&made.study, analyses, &list, &count, &error), &error);
+    const struct dl2_analysis analyses[] = {analyse(0), analyse(1)};
+    const struct dl2_transfer *list = dl2_transfers_make(&made.study, analyses, &count);
     assert_int_equal(count, 1);
     *transfer = list[0];
-    free(list);
-    dl2_analysis_free(&analyses[0]);
-    dl2_analysis_free(&analyses[1]);
 }
 
 static void test_transfer(void **state)
@@ -335,25 +301,19 @@ static void test_transfer(void **state)
     assert_int_equal(transfer.images, 39);
     for (size_t r = 0; r < made.study.run_count; r++)
         made.runs[r].correct = NULL;
-    struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_analysis analyses[2];
-    struct dl2_transfer *list;
     size_t count;
     const struct dl2_question question = {.tolerance = 1};
     for (size_t n = 0; n < 2; n++)
-        expect_ok(dl2_analyse(&made.study, made.archs[n], &question, &analyses[n], &error), &error);
-    expect_ok(dl2_transfers_make(&made.study, analyses, &list, &count, &error), &error);
+        analyses[n] = dl2_analyse(&made.study, made.archs[n], &question);
+    const struct dl2_transfer *list = dl2_transfers_make(&made.study, analyses, &count);
     assert_int_equal(count, 1);
     assert_int_equal(list[0].images, 0);
     assert_near(list[0].difference, 25);
     assert_near(list[0].half, 0);
-    free(list);
     made.study.arch_count = 1;
-    expect_ok(dl2_transfers_make(&made.study, analyses, &list, &count, &error), &error);
+    dl2_transfers_make(&made.study, analyses, &count);
     assert_int_equal(count, 0);
-    free(list);
-    for (size_t n = 0; n < 2; n++)
-        dl2_analysis_free(&analyses[n]);
 }
 
 int main(void)

@@ -30,7 +30,6 @@ static struct dl2_speeds speeds;
 static void judge(const struct row *rows, size_t count, double tolerance, double accuracy)
 {
     const struct dl2_question question = {.tolerance = tolerance};
-    struct dl2_error error = DL2_ERROR_INIT;
     study.variant_count = count;
     study.run_count = study.rounds.count = 0;
     for (size_t v = 0; v < count; v++) {
@@ -60,10 +59,8 @@ static void judge(const struct row *rows, size_t count, double tolerance, double
                                                               .stall = 0.25,
                                                               .joules = NAN};
     }
-    dl2_analysis_free(&analysis);
-    dl2_speeds_free(&speeds);
-    expect_ok(dl2_analyse(&study, network, &question, &analysis, &error), &error);
-    expect_ok(dl2_speeds_analyse(&study, &analysis, accuracy, &speeds, &error), &error);
+    analysis = dl2_analyse(&study, network, &question);
+    speeds = dl2_speeds_analyse(&study, &analysis, accuracy);
 }
 
 static void assert_near(double value, double expected)
@@ -314,8 +311,7 @@ static void test_duration(void **state)
 
 static int free_results(void **state)
 {
-    dl2_analysis_free(&analysis);
-    dl2_speeds_free(&speeds);
+    dl2_free_kept();
     return 0;
 }
 
