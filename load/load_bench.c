@@ -569,20 +569,17 @@ static json_t *bench_json(const struct bench *bench)
     const bool counted = dl2_load_allocations(&unused);
     json_t *versions = dl2_codec_versions();
     json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
-    json_t *json =
-        json_pack("{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:o, s:i, s:i, s:o}", "schema", "dl2-load/1",
-                  "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
-                  config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
-                  (int)bench->epoch_count, "batch", (int)config->batch, "image_size",
-                  dl2_show_output_size(&config->height), "channels", (int)config->channels,
-                  "workers", (int)config->workers, "config", config_json(bench->options));
-    if (!json)
-        return NULL;
-    json_t *figures = json_pack(
-        "{s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:o, s:i, s:i, s:o, "
+        "s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
         "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o, s:o}",
-        "seconds", bench->total.seconds, "cpu_seconds", bench->total.cpu_seconds,
-        "images_per_second", dl2_load_rate(images, bench->total.seconds), "images_per_core_second",
+        "schema", "dl2-load/1", "variant", dl2_json_text(bench->name), "path",
+        dl2_json_text(bench->path), "mode", config->train ? "train" : "val", "images",
+        (json_int_t)bench->samples, "epochs", (int)bench->epoch_count, "batch", (int)config->batch,
+        "image_size", dl2_show_output_size(&config->height), "channels", (int)config->channels,
+        "workers", (int)config->workers, "config", config_json(bench->options), "seconds",
+        bench->total.seconds, "cpu_seconds", bench->total.cpu_seconds, "images_per_second",
+        dl2_load_rate(images, bench->total.seconds), "images_per_core_second",
         dl2_load_rate(images, bench->total.cpu_seconds), "stages", "read", stats->read, "decode",
         stats->decode, "transform", stats->transform, "operations", stats->operations, "wait",
         waited(bench), "bytes_read", (json_int_t)stats->bytes_read, "requests",
@@ -594,40 +591,33 @@ static json_t *bench_json(const struct bench *bench)
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
         bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
         decoded_json(bench));
-    if (figures && config->adapt_workers)
-        json_object_set_new(figures, "workers_at_work",
+    if (config->adapt_workers)
+        json_object_set_new(json, "workers_at_work",
                             json_pack("{s:f, s:i, s:i}", "mean", stats->workers_mean, "least",
                                       (int)stats->workers_least, "most", (int)stats->workers_most));
-    if (figures && config->frames)
+    if (config->frames)
         json_object_set_new(
-            figures, "clips",
+            json, "clips",
             json_pack("{s:i, s:f, s:f, s:I}", "frames", (int)config->frames, "frames_per_second",
                       dl2_load_rate(images * config->frames, bench->total.seconds),
                       "frames_per_core_second",
                       dl2_load_rate(images * config->frames, bench->total.cpu_seconds),
                       "short_clips", (json_int_t)stats->short_clips));
-    if (figures && config->volume_depth)
-        json_object_set_new(figures, "volumes",
+    if (config->volume_depth)
+        json_object_set_new(json, "volumes",
                             json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,
                                       "no_foreground", (json_int_t)stats->no_foreground,
                                       "operations", operations_json(bench)));
-    if (figures && config->boxes)
-        json_object_set_new(figures, "boxes",
+    if (config->boxes)
+        json_object_set_new(json, "boxes",
                             json_pack("{s:I, s:I}", "loaded", (json_int_t)stats->boxes, "dropped",
                                       (json_int_t)stats->boxes_dropped));
-    if (figures)
-        json_object_set_new(
-            figures, "batch_gaps",
-            json_pack("{s:o, s:o, s:o, s:o}", "p50", dl2_json_real(gap_at(bench, 0.5)), "p95",
-                      dl2_json_real(gap_at(bench, 0.95)), "p99", dl2_json_real(gap_at(bench, 0.99)),
-                      "max", dl2_json_real(gap_at(bench, 1))));
-    if (figures)
-        json_object_set_new(figures, "remote", remote_json(bench));
-    if (!figures || json_object_update(json, figures) != 0) {
-        json_decref(json);
-        json = NULL;
-    }
-    json_decref(figures);
+    json_object_set_new(json, "batch_gaps",
+                        json_pack("{s:o, s:o, s:o, s:o}", "p50", dl2_json_real(gap_at(bench, 0.5)),
+                                  "p95", dl2_json_real(gap_at(bench, 0.95)), "p99",
+                                  dl2_json_real(gap_at(bench, 0.99)), "max",
+                                  dl2_json_real(gap_at(bench, 1))));
+    json_object_set_new(json, "remote", remote_json(bench));
     return json;
 }
 
