@@ -4,7 +4,6 @@ noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/answer.c report/page/answer.h \
-	report/page/curve.c report/page/curve.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
 	report/analysis.c report/analysis.h \
 	report/bd_rate.c report/bd_rate.h \
@@ -63,7 +62,6 @@ libreport_la_SOURCES = \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c \
-	report/page/table.c report/page/table.h \
 	report/sentence.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \

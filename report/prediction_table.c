@@ -7,6 +7,7 @@
 #include "common/scope.h"
 
 #include <endian.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,59 +20,26 @@ enum {
     COLUMN_BYTES = 4 + 4 + 1 + 1 + 4, /* of a row after its key */
 };
 
-/* A Python literal that is being read. */
-struct reader {
-    const char *at, *end;
-};
+/* The dictionary that NumPy writes for such a table; a blank is any number of blanks. */
+static const char dictionary[] =
+    " [{] 'descr': [[][(]'key', '[|]?S([0-9]+)'[)], [(]'target', '<i4'[)], "
+    "[(]'predicted', '<i4'[)], [(]'top1', '[|]u1'[)], [(]'top5', '[|]u1'[)], "
+    "[(]'loss', '<f4'[)]], 'fortran_order': False, 'shape': [(]([0-9]+) , [)] ,? [}] ";
 
-static void skip_blanks(struct reader *reader)
+/* Is it that? */
+static bool read_dictionary(const char *text, uint64_t *key_bytes, uint64_t *rows)
 {
-    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n'))
-        reader->at++;
-}
-
-/* Takes `words` if they come next; a blank in them is any number of blanks. */
-static bool take(struct reader *reader, const char *words)
-{
-    struct reader ahead = *reader;
-    for (; *words; words++) {
-        if (*words == ' ')
-            skip_blanks(&ahead);
-        else if (ahead.at == ahead.end || *ahead.at++ != *words)
-            return false;
-    }
-    *reader = ahead;
-    return true;
-}
-
-static bool take_number(struct reader *reader, uint64_t most, uint64_t *value)
-{
-    const char *begin = reader->at;
-    *value = 0;
-    for (; reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9'; reader->at++) {
-        if (*value > most / 10)
-            return false;
-        *value = 10 * *value + (uint64_t)(*reader->at - '0');
-    }
-    return reader->at > begin && *value <= most;
-}
-
-/* Is it the dictionary that NumPy writes for such a table? */
-static bool read_dictionary(struct reader *reader, uint64_t *key_bytes, uint64_t *rows)
-{
-    if (!take(reader, " { 'descr': [('key', '"))
-        return false;
-    take(reader, "|");
-    if (!take(reader, "S") || !take_number(reader, MAX_KEY_BYTES, key_bytes) ||
-        !take(reader, "'), ('target', '<i4'), ('predicted', '<i4'), ('top1', '|u1'), "
-                      "('top5', '|u1'), ('loss', '<f4')], 'fortran_order': False, 'shape': (") ||
-        !take_number(reader, UINT32_MAX - 1, rows) || !take(reader, " , )"))
-        return false;
-    take(reader, " ,");
-    if (!take(reader, " }"))
-        return false;
-    skip_blanks(reader);
-    return reader->at == reader->end;
+    char pattern[512] = "^";
+    for (const char *c = dictionary; *c; c++)
+        strncat(pattern, *c == ' ' ? "[ \n]*" : c, *c == ' ' ? 6 : 1);
+    regex_t regex;
+    regmatch_t found[3];
+    dl2_need(regcomp(&regex, strcat(pattern, "$"), REG_EXTENDED) == 0 ? &regex : NULL);
+    const bool matches = regexec(&regex, text, 3, found, 0) == 0;
+    regfree(&regex);
+    *key_bytes = matches ? strtoull(text + found[1].rm_so, NULL, 10) : UINT64_MAX;
+    *rows = matches ? strtoull(text + found[2].rm_so, NULL, 10) : UINT64_MAX;
+    return *key_bytes <= MAX_KEY_BYTES && *rows < UINT32_MAX;
 }
 
 static int read_header(const uint8_t *data, size_t size, const char *name, size_t *header_bytes,
@@ -93,9 +61,10 @@ static int read_header(const uint8_t *data, size_t size, const char *name, size_
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: a header of %u bytes in a file of %zu (at most %d are read)",
                              name, length, size, MAX_HEADER_BYTES);
-    struct reader reader = {(const char *)data + begin, (const char *)data + begin + length};
+    char text[MAX_HEADER_BYTES + 1] = "";
+    memcpy(text, data + begin, length);
     uint64_t key, count;
-    if (!read_dictionary(&reader, &key, &count))
+    if (strlen(text) != length || !read_dictionary(text, &key, &count))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: not a table of key, target, predicted, top1, top5 and loss",
                              name);

@@ -14,32 +14,17 @@ void dl2_html_markup(struct dl2_bytes *html, const char *markup)
     dl2_append_text(html, markup);
 }
 
+static const char *const escapes[256] = {
+    ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+
 void dl2_html_text(struct dl2_bytes *html, const char *text)
 {
     json_auto_t *mended = dl2_need(dl2_json_text(text)); /* valid UTF-8 from here on */
     for (const char *c = json_string_value(mended); *c; c++) {
-        switch (*c) {
-        case '&':
-            dl2_append(html, "&amp;", 5);
-            break;
-        case '<':
-            dl2_append(html, "&lt;", 4);
-            break;
-        case '>':
-            dl2_append(html, "&gt;", 4);
-            break;
-        case '"':
-            dl2_append(html, "&quot;", 6);
-            break;
-        case '\'':
-            dl2_append(html, "&#39;", 5);
-            break;
-        default:
-            if ((unsigned char)*c >= ' ' || *c == '\n' || *c == '\t')
-                dl2_append(html, c, 1);
-            else
-                dl2_append(html, "\xef\xbf\xbd", 3);
-        }
+        const char *escape = escapes[(unsigned char)*c];
+        if (!escape && (unsigned char)*c < ' ' && *c != '\n' && *c != '\t')
+            escape = "\xef\xbf\xbd";
+        dl2_append(html, escape ? escape : c, escape ? strlen(escape) : 1);
     }
 }
 
@@ -88,4 +73,79 @@ void dl2_html_data(struct dl2_bytes *html, const char *kind, const struct dl2_by
                              left > 2 ? digits[three & 63] : '='};
         dl2_append(html, four, sizeof four);
     }
+}
+
+/* ---- Tables */
+
+enum { MAX_HEAD = 1024 };
+
+static void open_table(struct dl2_table *table)
+{
+    if (table->opened)
+        return;
+    table->opened = true;
+    dl2_html_markup(table->html,
+                    "<div class='scroll' tabindex='0' role='group' aria-label='Table'><table");
+    dl2_html_markup(table->html, table->attributes ? table->attributes : "");
+    dl2_html_markup(table->html, "><thead><tr>");
+}
+
+/* `text` is cut into its lines. */
+static void write_head(struct dl2_table *table, const char *tag, char *text,
+                       void (*write)(struct dl2_bytes *html, const char *text))
+{
+    const char *line;
+    dl2_html_markup(table->html, tag);
+    while ((line = strsep(&text, "\n"))) {
+        write(table->html, line);
+        dl2_html_markup(table->html, text ? "<br/>" : "");
+    }
+    dl2_html_markup(table->html, "</th>");
+}
+
+void dl2_table_heads(struct dl2_table *table, const char *heads)
+{
+    char text[MAX_HEAD];
+    open_table(table);
+    while (*heads) {
+        const bool left = *heads == '<';
+        heads += left;
+        const size_t length = strcspn(heads, "|");
+        snprintf(text, sizeof text, "%.*s", (int)length, heads);
+        write_head(table, left ? "<th scope='col' class='l'>" : "<th scope='col'>", text,
+                   dl2_html_markup);
+        heads += length + (heads[length] == '|');
+    }
+}
+
+void dl2_table_head(struct dl2_table *table, const char *format, ...)
+{
+    char text[MAX_HEAD];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    open_table(table);
+    write_head(table, "<th scope='col'>", text, dl2_html_text);
+}
+
+void dl2_table_bare_row(struct dl2_table *table, const char *attributes)
+{
+    open_table(table);
+    dl2_html_markup(table->html, table->rows++ ? "</tr>\n<tr" : "</tr></thead><tbody>\n<tr");
+    dl2_html_markup(table->html, attributes);
+    dl2_html_markup(table->html, ">");
+}
+
+void dl2_table_row(struct dl2_table *table, const char *name)
+{
+    dl2_table_bare_row(table, "");
+    dl2_html_element(table->html, "th scope='row'", "%s", name);
+}
+
+void dl2_table_end(struct dl2_table *table)
+{
+    open_table(table);
+    dl2_html_markup(table->html, table->rows ? "</tr>\n" : "</tr></thead><tbody>\n");
+    dl2_html_markup(table->html, "</tbody></table></div>\n");
 }

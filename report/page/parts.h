@@ -3,11 +3,9 @@
 #ifndef DL2_REPORT_PARTS_H
 #define DL2_REPORT_PARTS_H
 
-#include "report/page/curve.h"
 #include "report/page/html.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
-#include "report/page/table.h"
 
 /* Write into `out` and return it. NAN and infinities are a dash. */
 const char *dl2_part_bytes(double bytes, char out[32]);             /* "1.2 MB"; finite */

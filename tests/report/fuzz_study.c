@@ -6,9 +6,9 @@
  */
 #include "common/file.h"
 #include "report/analysis.h"
-#include "report/study.h"
 #include "report/page/page.h"
 #include "report/speed.h"
+#include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
