@@ -46,12 +46,9 @@ static PyObject *collate(PyObject *Py_UNUSED(unused), PyObject *args, PyObject *
     PyObject *batch, *map;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:collate", names, &batch, &map))
         return NULL;
-    PyObject *torch = PyImport_ImportModule("torch");
-    PyObject *list = torch ? PySequence_List(batch) : NULL;
-    PyObject *tensor = list ? PyObject_CallMethod(torch, "stack", "O", list) : NULL;
-    Py_XDECREF(list);
-    Py_XDECREF(torch);
-    return tensor;
+    PY_OWN PyObject *torch = PyImport_ImportModule("torch");
+    PY_OWN PyObject *list = torch ? PySequence_List(batch) : NULL;
+    return list ? PyObject_CallMethod(torch, "stack", "O", list) : NULL;
 }
 
 /* Puts collate() into that table once PyTorch is there; a PyTorch
@@ -60,18 +57,14 @@ static void teach_torch(struct py_state *state)
 {
     static PyMethodDef method = {"collate", (PyCFunction)(void (*)(void))collate,
                                  METH_VARARGS | METH_KEYWORDS, NULL};
-    PyObject *name = PyUnicode_FromString("torch.utils.data._utils.collate");
-    PyObject *module = name ? PyImport_GetModule(name) : NULL;
-    PyObject *map = module ? PyObject_GetAttrString(module, "default_collate_fn_map") : NULL;
-    PyObject *function = map && PyDict_Check(map) ? PyCFunction_New(&method, NULL) : NULL;
+    PY_OWN PyObject *name = PyUnicode_FromString("torch.utils.data._utils.collate");
+    PY_OWN PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PY_OWN PyObject *map = module ? PyObject_GetAttrString(module, "default_collate_fn_map") : NULL;
+    PY_OWN PyObject *function = map && PyDict_Check(map) ? PyCFunction_New(&method, NULL) : NULL;
     state->collates = module; /* tried */
     if (function)
         PyDict_SetItem(map, (PyObject *)state->array, function);
     PyErr_Clear();
-    Py_XDECREF(function);
-    Py_XDECREF(map);
-    Py_XDECREF(module);
-    Py_XDECREF(name);
 }
 
 static struct py_array *make(struct py_state *state, enum py_type type, int ndim,
@@ -384,9 +377,8 @@ static bool to_stream(const struct py_array *self, PyObject *given, uintptr_t *s
         PyErr_SetString(PyExc_BufferError, "memory of the CPU has no streams: stream must be None");
         return false;
     }
-    PyObject *index = PyNumber_Index(given);
+    PY_OWN PyObject *index = PyNumber_Index(given);
     const long long number = index ? PyLong_AsLongLong(index) : 0;
-    Py_XDECREF(index);
     if (PyErr_Occurred())
         return false;
     if (number < NO_SYNC || number == 0) {
@@ -459,15 +451,11 @@ static PyObject *as_numpy(PyObject *self, PyObject *dtype, PyObject *copy)
 {
     if (!has_format((struct py_array *)self))
         return NULL;
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *memory = numpy ? PyMemoryView_FromObject(self) : NULL;
-    PyObject *array = !memory ? NULL
-                      : copy == Py_None
-                          ? PyObject_CallMethod(numpy, "asarray", "OO", memory, dtype)
-                          : PyObject_CallMethod(numpy, "array", "OOO", memory, dtype, copy);
-    Py_XDECREF(memory);
-    Py_XDECREF(numpy);
-    return array;
+    PY_OWN PyObject *numpy = PyImport_ImportModule("numpy");
+    PY_OWN PyObject *memory = numpy ? PyMemoryView_FromObject(self) : NULL;
+    return !memory           ? NULL
+           : copy == Py_None ? PyObject_CallMethod(numpy, "asarray", "OO", memory, dtype)
+                             : PyObject_CallMethod(numpy, "array", "OOO", memory, dtype, copy);
 }
 
 static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -506,10 +494,9 @@ static PyObject *with_tensor_values(const struct py_state *state, PyObject *torc
     PyObject *copy = PyDict_New(), *key, *value;
     Py_ssize_t at = 0;
     while (copy && dict && PyDict_Next(dict, &at, &key, &value)) {
-        PyObject *item = with_tensors(state, torch, value);
+        PY_OWN PyObject *item = with_tensors(state, torch, value);
         if (!item || PyDict_SetItem(copy, key, item) < 0)
             Py_CLEAR(copy);
-        Py_XDECREF(item);
     }
     return copy;
 }
@@ -523,25 +510,21 @@ static PyObject *array_torch_function(PyObject *type, PyObject *args, PyObject *
                                      &types_given, &PyTuple_Type, &given, &named))
         return NULL;
     const struct py_state *state = py_state_of((PyTypeObject *)type);
-    PyObject *torch = PyImport_ImportModule("torch");
-    PyObject *tensors = torch ? with_tensors(state, torch, given) : NULL;
-    PyObject *values =
+    PY_OWN PyObject *torch = PyImport_ImportModule("torch");
+    PY_OWN PyObject *tensors = torch ? with_tensors(state, torch, given) : NULL;
+    PY_OWN PyObject *values =
         tensors ? with_tensor_values(state, torch, named && PyDict_Check(named) ? named : NULL)
                 : NULL;
-    PyObject *result = values ? PyObject_Call(function, tensors, values) : NULL;
-    Py_XDECREF(values);
-    Py_XDECREF(tensors);
-    Py_XDECREF(torch);
-    return result;
+    return values ? PyObject_Call(function, tensors, values) : NULL;
 }
 
 /* PyTorch where it is loaded, and `other` a tensor or one of both of a type, or on a card, that
  * only it can read. */
 static PyObject *torch_for(const struct py_array *self, PyObject *other)
 {
-    PyObject *name = PyUnicode_FromString("torch");
+    PY_OWN PyObject *name = PyUnicode_FromString("torch");
     PyObject *torch = name ? PyImport_GetModule(name) : NULL;
-    PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    PY_OWN PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
     const struct py_array *both =
         Py_IS_TYPE(other, py_type_of((void *)self)) ? (struct py_array *)other : NULL;
     bool wanted = !types[self->type].format || card_of(self) ||
@@ -551,20 +534,15 @@ static PyObject *torch_for(const struct py_array *self, PyObject *other)
     PyErr_Clear();
     if (!wanted)
         Py_CLEAR(torch);
-    Py_XDECREF(tensor);
-    Py_XDECREF(name);
     return torch;
 }
 
 /* Element by element, as NumPy or, beside a tensor, PyTorch compares. */
 static PyObject *array_compare(PyObject *self, PyObject *other, int how)
 {
-    PyObject *torch = torch_for((struct py_array *)self, other);
-    PyObject *seen = torch ? as_tensor(torch, self) : as_numpy(self, Py_None, Py_None);
-    PyObject *result = seen ? PyObject_RichCompare(seen, other, how) : NULL;
-    Py_XDECREF(seen);
-    Py_XDECREF(torch);
-    return result;
+    PY_OWN PyObject *torch = torch_for((struct py_array *)self, other);
+    PY_OWN PyObject *seen = torch ? as_tensor(torch, self) : as_numpy(self, Py_None, Py_None);
+    return seen ? PyObject_RichCompare(seen, other, how) : NULL;
 }
 
 /* By identity, as tensors have it. */
@@ -683,7 +661,7 @@ static PyObject *array_item(struct py_array *self, Py_ssize_t index)
 static PyObject *array_subscript(struct py_array *self, PyObject *key)
 {
     struct part part = {.data = self->data};
-    PyObject *keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+    PY_OWN PyObject *keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
     if (!keys)
         return NULL;
     Py_ssize_t count = PyTuple_Size(keys), dots = 0;
@@ -700,7 +678,6 @@ static PyObject *array_subscript(struct py_array *self, PyObject *key)
             keep_axis(self, &part);
         good = item == Py_Ellipsis || take_key(self, &part, item);
     }
-    Py_DECREF(keys);
     return good ? finish_part(self, &part) : NULL;
 }
 
@@ -753,14 +730,11 @@ static PyObject *array_device(struct py_array *self, void *Py_UNUSED(closure))
 static PyObject *array_repr(struct py_array *self)
 {
     const struct py_card *card = card_of(self);
-    PyObject *shape = array_shape(self, NULL);
-    PyObject *text = !shape ? NULL
-                     : card
-                         ? PyUnicode_FromFormat("<dl2.Array %s %R on cuda:%u>",
-                                                types[self->type].name, shape, card->number)
-                         : PyUnicode_FromFormat("<dl2.Array %s %R>", types[self->type].name, shape);
-    Py_XDECREF(shape);
-    return text;
+    PY_OWN PyObject *shape = array_shape(self, NULL);
+    return !shape ? NULL
+           : card ? PyUnicode_FromFormat("<dl2.Array %s %R on cuda:%u>", types[self->type].name,
+                                         shape, card->number)
+                  : PyUnicode_FromFormat("<dl2.Array %s %R>", types[self->type].name, shape);
 }
 
 static PyMethodDef methods[] = {

@@ -5,12 +5,9 @@
 /* Python never unloads a module's code, where these functions are. */
 static const struct py_decoders *find_decoders(void)
 {
-    PyObject *module = PyImport_ImportModule("dl2._decoders");
-    PyObject *capsule = module ? PyObject_GetAttrString(module, "functions") : NULL;
-    const struct py_decoders *found = capsule ? PyCapsule_GetPointer(capsule, PY_DECODERS) : NULL;
-    Py_XDECREF(capsule);
-    Py_XDECREF(module);
-    return found;
+    PY_OWN PyObject *module = PyImport_ImportModule("dl2._decoders");
+    PY_OWN PyObject *capsule = module ? PyObject_GetAttrString(module, "functions") : NULL;
+    return capsule ? PyCapsule_GetPointer(capsule, PY_DECODERS) : NULL;
 }
 
 bool py_card_open(const struct py_state *state, struct py_card *card, struct py_settings *settings)

@@ -52,14 +52,12 @@ static PyObject *numbers_by_key(const struct dl2_dataset *dataset, PyObject *fun
     for (size_t i = 0; list && i < dl2_dataset_count(dataset); i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(dataset, i, &sample);
-        PyObject *key = py_text(sample.key), *number = PyLong_FromSize_t(i);
-        PyObject *wanted = key && number ? PyObject_CallFunctionObjArgs(function, key, NULL) : NULL;
+        PY_OWN PyObject *key = py_text(sample.key), *number = PyLong_FromSize_t(i);
+        PY_OWN PyObject *wanted =
+            key && number ? PyObject_CallFunctionObjArgs(function, key, NULL) : NULL;
         const int truth = wanted ? PyObject_IsTrue(wanted) : -1;
         if (truth < 0 || (truth && PyList_Append(list, number) < 0))
             Py_CLEAR(list);
-        Py_XDECREF(wanted);
-        Py_XDECREF(number);
-        Py_XDECREF(key);
     }
     return list;
 }
@@ -69,10 +67,8 @@ static PyObject *list_of_selected(PyObject *select)
 {
     if (!PyObject_HasAttrString(select, "tolist"))
         return PySequence_List(select);
-    PyObject *plain = PyObject_CallMethod(select, "tolist", NULL);
-    PyObject *list = plain ? PySequence_List(plain) : NULL;
-    Py_XDECREF(plain);
-    return list;
+    PY_OWN PyObject *plain = PyObject_CallMethod(select, "tolist", NULL);
+    return plain ? PySequence_List(plain) : NULL;
 }
 
 /* Numbers, which may be negative, as dl2_dataset_select() takes them. */
@@ -111,12 +107,10 @@ static bool select_samples(struct py_dataset *self, PyObject *select)
 {
     if (!select || select == Py_None)
         return true;
-    PyObject *list =
+    PY_OWN PyObject *list =
         PyCallable_Check(select) ? numbers_by_key(self->dataset, select) : list_of_selected(select);
-    const bool done = list && select_numbers(self, list) &&
-                      PyDict_SetItemString(self->kwargs, "select", list) == 0;
-    Py_XDECREF(list);
-    return done;
+    return list && select_numbers(self, list) &&
+           PyDict_SetItemString(self->kwargs, "select", list) == 0;
 }
 
 /* Settings of the rule that splits, beside the split that is asked for. */
@@ -148,7 +142,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    PyObject *path, *fraction = NULL, *select = NULL;
+    PY_OWN PyObject *path = NULL;
+    PyObject *fraction = NULL, *select = NULL;
     options.split = "train";
     options.subset.fraction = 1;
     const char *subset_name = "draw", *kind_name = "auto";
@@ -165,17 +160,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         options.val_fraction = PyFloat_AsDouble(fraction);
     if (!PyErr_Occurred() && options.subset.fraction == 0) /* all, where no words say otherwise */
         PyErr_SetString(PyExc_ValueError, "subset is a fraction above 0, and 1 for all samples");
-    int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
+    const int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
     const int kind = by < 0 ? -1 : py_choice("samples", kind_name, kinds);
-    if (kind < 0)
-        by = -1;
-    if (by >= 0 && !check_split(options.split, options.val_fraction, kwargs))
-        by = -1;
-    struct py_dataset *self = by < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
-    if (!self) {
-        Py_DECREF(path);
+    if (kind < 0 || !check_split(options.split, options.val_fraction, kwargs))
         return NULL;
-    }
+    struct py_dataset *self = (struct py_dataset *)PyType_GenericAlloc(type, 0);
+    if (!self)
+        return NULL;
     self->args = Py_NewRef(args);
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
@@ -192,7 +183,6 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (status < 0 || !self->kwargs || !warn_of(self->dataset, name, fraction) ||
         !select_samples(self, select))
         Py_CLEAR(self);
-    Py_DECREF(path);
     return (PyObject *)self;
 }
 
@@ -283,10 +273,10 @@ static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
 {
     struct dl2_frame_slice slice;
     struct dl2_error error = DL2_ERROR_INIT;
-    PyObject *text;
+    PY_OWN PyObject *text = NULL;
+    PyObject *list = NULL;
     if (!PyUnicode_FSConverter(argument, &text))
         return NULL;
-    PyObject *list = NULL;
     if (py_dataset_use(self)) {
         if (dl2_dataset_slice(self->dataset, PyBytes_AsString(text), &slice, &error) < 0)
             py_raise(py_state_of(py_type_of(self)), &error);
@@ -294,7 +284,6 @@ static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
             list = read_frames(self, slice.first, slice.count, slice.step);
         py_dataset_leave(self);
     }
-    Py_DECREF(text);
     return list;
 }
 
@@ -348,15 +337,7 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
                           PyLong_FromUnsignedLongLong(sample.bytes),
                           PyLong_FromLongLong(sample.mtime_ns)};
     py_dataset_leave(self);
-    PyObject *out = PyStructSequence_New(py_state_of(py_type_of(self))->sample);
-    for (int i = 0; i < 6; i++)
-        if (out && fields[i])
-            PyStructSequence_SetItem(out, i, fields[i]);
-        else
-            Py_XDECREF(fields[i]);
-    if (PyErr_Occurred())
-        Py_CLEAR(out);
-    return out;
+    return py_struct(py_state_of(py_type_of(self))->sample, fields, 6);
 }
 
 static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
@@ -469,14 +450,13 @@ static PyObject *dataset_samples(struct py_dataset *self, void *Py_UNUSED(closur
 
 static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
 {
-    PyObject *classes = dataset_classes(self, closure), *dict = classes ? PyDict_New() : NULL;
+    PY_OWN PyObject *classes = dataset_classes(self, closure);
+    PyObject *dict = classes ? PyDict_New() : NULL;
     for (Py_ssize_t i = 0; dict && i < PyTuple_Size(classes); i++) {
-        PyObject *number = PyLong_FromSsize_t(i);
+        PY_OWN PyObject *number = PyLong_FromSsize_t(i);
         if (!number || PyDict_SetItem(dict, PyTuple_GetItem(classes, i), number) < 0)
             Py_CLEAR(dict);
-        Py_XDECREF(number);
     }
-    Py_XDECREF(classes);
     return dict;
 }
 
@@ -500,10 +480,8 @@ static PyObject *dataset_remote_stats(struct py_dataset *self, void *Py_UNUSED(c
 
 PyObject *py_sheet(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    PyObject *sheet = PyImport_ImportModule("dl2._sheet");
-    PyObject *html = sheet ? PyObject_CallMethod(sheet, "html", "O", self) : NULL;
-    Py_XDECREF(sheet);
-    return html;
+    PY_OWN PyObject *sheet = PyImport_ImportModule("dl2._sheet");
+    return sheet ? PyObject_CallMethod(sheet, "html", "O", self) : NULL;
 }
 
 static PyObject *dataset_close(struct py_dataset *self, PyObject *Py_UNUSED(unused))

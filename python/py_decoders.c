@@ -10,10 +10,8 @@ static const struct py_decoders functions = {
 
 static int decoders_exec(PyObject *module)
 {
-    PyObject *capsule = PyCapsule_New((void *)&functions, PY_DECODERS, NULL);
-    const int status = capsule ? PyModule_AddObjectRef(module, "functions", capsule) : -1;
-    Py_XDECREF(capsule);
-    return status;
+    PY_OWN PyObject *capsule = PyCapsule_New((void *)&functions, PY_DECODERS, NULL);
+    return capsule ? PyModule_AddObjectRef(module, "functions", capsule) : -1;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, decoders_exec}, {0, NULL}};

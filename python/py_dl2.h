@@ -24,6 +24,14 @@ struct py_state { /* of the module: its types, each a strong reference */
     bool collates; /* PyTorch's default_collate() was told of arrays */
 };
 
+/* An object that is let go of with its scope; set at once, NULL: none. */
+#define PY_OWN __attribute__((cleanup(py_let_go)))
+
+static inline void py_let_go(PyObject **object)
+{
+    Py_XDECREF(*object);
+}
+
 /* The type of an object of ours. */
 static inline PyTypeObject *py_type_of(void *self)
 {
@@ -45,6 +53,9 @@ PyObject *py_text(const char *text);
  * NULL. */
 void py_put(PyObject **list, Py_ssize_t at, PyObject *item);
 void py_put_named(PyObject **dict, const char *name, PyObject *item);
+/* A new one of a PyStructSequence, of fields whose references it takes; NULL where an exception is
+ * set. */
+PyObject *py_struct(PyTypeObject *type, PyObject **fields, int count);
 
 /* Methods of several types: __enter__. */
 PyObject *py_enter(PyObject *self, PyObject *unused);

@@ -28,23 +28,18 @@ static struct py_dataset *open_dataset(const struct py_state *state,
                                           "was made with its own");
         return NULL;
     }
-    PyObject *args = PyTuple_Pack(1, given->dataset), *kwargs = PyDict_New();
-    PyObject *split = given->split == Py_None
-                          ? PyUnicode_FromString(config->train ? "train" : "val")
-                          : Py_NewRef(given->split);
-    PyObject *mask = config->mask ? PyUnicode_FromString(config->mask) : NULL;
-    PyObject *dataset = NULL;
+    PY_OWN PyObject *args = PyTuple_Pack(1, given->dataset), *kwargs = PyDict_New();
+    PY_OWN PyObject *split = given->split == Py_None
+                                 ? PyUnicode_FromString(config->train ? "train" : "val")
+                                 : Py_NewRef(given->split);
+    PY_OWN PyObject *mask = config->mask ? PyUnicode_FromString(config->mask) : NULL;
     if (args && kwargs && split && (mask || !config->mask) &&
         PyDict_SetItemString(kwargs, "split", split) == 0 &&
         (given->val_fraction == Py_None ||
          PyDict_SetItemString(kwargs, "val_fraction", given->val_fraction) == 0) &&
         (!mask || PyDict_SetItemString(kwargs, "sidecars", mask) == 0))
-        dataset = PyObject_Call((PyObject *)state->dataset, args, kwargs);
-    Py_XDECREF(mask);
-    Py_XDECREF(split);
-    Py_XDECREF(kwargs);
-    Py_XDECREF(args);
-    return (struct py_dataset *)dataset;
+        return (struct py_dataset *)PyObject_Call((PyObject *)state->dataset, args, kwargs);
+    return NULL;
 }
 
 /* dl2_loader_config.slot_alloc: one of the buffers that the argument `memory` makes. */
@@ -108,14 +103,12 @@ static bool use_memory(struct py_loader *self, PyObject *memory)
 static bool keep_augment(struct py_loader *self)
 {
     const char *augment = dl2_loader_augment(self->loader);
-    PyObject *text = augment ? PyUnicode_FromString(augment) : NULL;
+    PY_OWN PyObject *text = augment ? PyUnicode_FromString(augment) : NULL;
     if (!augment)
         return true;
     self->settings.loader.augment = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    const bool kept =
-        self->settings.loader.augment && PyDict_SetItemString(self->kwargs, "augment", text) == 0;
-    Py_XDECREF(text);
-    return kept;
+    return self->settings.loader.augment &&
+           PyDict_SetItemString(self->kwargs, "augment", text) == 0;
 }
 
 /* A number for each sample in new memory, or NULL for None; or the path of a file, which *file
@@ -127,7 +120,7 @@ static bool to_weights(const struct py_dataset *dataset, PyObject *given, double
         return true;
     if (PyUnicode_Check(given) || PyObject_HasAttrString(given, "__fspath__"))
         return PyUnicode_FSConverter(given, file);
-    PyObject *tuple = PySequence_Tuple(given);
+    PY_OWN PyObject *tuple = PySequence_Tuple(given);
     const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
     if (tuple && (size_t)count != dl2_dataset_count(dataset->dataset))
         PyErr_Format(PyExc_ValueError, "weights has %zd numbers for %zu samples", count,
@@ -136,7 +129,6 @@ static bool to_weights(const struct py_dataset *dataset, PyObject *given, double
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++)
         (*out)[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
-    Py_XDECREF(tuple);
     return !PyErr_Occurred();
 }
 
@@ -159,10 +151,9 @@ static PyObject *to_external(PyObject *given, struct dl2_external_decoders *out)
                                              "strings");
             break;
         }
-        PyObject *text = PyUnicode_FromFormat("%U=%U", name, command);
+        PY_OWN PyObject *text = PyUnicode_FromFormat("%U=%U", name, command);
         if (text && PyList_Append(texts, text) == 0)
             out->commands[i] = PyUnicode_AsUTF8AndSize(text, NULL);
-        Py_XDECREF(text);
     }
     if (PyErr_Occurred())
         Py_CLEAR(texts);
@@ -172,10 +163,8 @@ static PyObject *to_external(PyObject *given, struct dl2_external_decoders *out)
 /* Puts a copy of the dict in its place: the caller may change it later. */
 static bool keep_external(const struct py_loader *self, PyObject *given)
 {
-    PyObject *copy = given == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(given);
-    const bool kept = copy && PyDict_SetItemString(self->kwargs, "external", copy) == 0;
-    Py_XDECREF(copy);
-    return kept;
+    PY_OWN PyObject *copy = given == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(given);
+    return copy && PyDict_SetItemString(self->kwargs, "external", copy) == 0;
 }
 
 /* Of volumes, what was not given: as many channels as the first that can be read, of float32, in
@@ -223,8 +212,8 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     struct dl2_error error = DL2_ERROR_INIT;
     int status = DL2_OK;
     double *weights = NULL;
-    PyObject *weights_file = NULL;
-    PyObject *texts = to_external(given.external, &self->settings.loader.external);
+    PY_OWN PyObject *weights_file = NULL;
+    PY_OWN PyObject *texts = to_external(given.external, &self->settings.loader.external);
     if (texts && to_weights(dataset, given.weights, &weights, &weights_file) &&
         use_memory(self, given.memory) && py_card_open(state, &self->card, &self->settings)) {
         self->settings.loader.weights = weights;
@@ -235,10 +224,8 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     self->settings.loader.weights = NULL; /* the loader keeps what it needs */
     self->settings.loader.weights_file = NULL;
-    Py_XDECREF(weights_file);
     self->settings.loader.external.commands[0] = NULL;
     PyMem_Free(weights);
-    Py_XDECREF(texts);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
     const char *warning = status < 0 || PyErr_Occurred() || !self->loader
@@ -253,10 +240,8 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *joined = py_settings_join(kwargs);
-    PyObject *self = joined ? make_loader(type, args, joined) : NULL;
-    Py_XDECREF(joined);
-    return self;
+    PY_OWN PyObject *joined = py_settings_join(kwargs);
+    return joined ? make_loader(type, args, joined) : NULL;
 }
 
 /* ---- unmaking ---- */
@@ -389,11 +374,10 @@ static PyObject *loader_iter(struct py_loader *self)
 /* Threads of Python's, this one too; 0 and an exception. */
 static long count_threads(void)
 {
-    PyObject *threading = PyImport_ImportModule("threading");
-    PyObject *count = threading ? PyObject_CallMethod(threading, "active_count", NULL) : NULL;
+    PY_OWN PyObject *threading = PyImport_ImportModule("threading");
+    PY_OWN PyObject *count =
+        threading ? PyObject_CallMethod(threading, "active_count", NULL) : NULL;
     const long number = count ? PyLong_AsLong(count) : 0;
-    Py_XDECREF(count);
-    Py_XDECREF(threading);
     return PyErr_Occurred() ? 0 : number;
 }
 
@@ -468,12 +452,10 @@ static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_
     const char *name = dl2_loader_targets(self->loader);
     for (unsigned i = 0; dict && i < batch->target_count; i++) {
         const size_t length = strcspn(name, ",");
-        PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)length);
-        PyObject *list = key ? list_of_targets(batch, i) : NULL;
+        PY_OWN PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)length);
+        PY_OWN PyObject *list = key ? list_of_targets(batch, i) : NULL;
         if (!list || PyDict_SetItem(dict, key, list) < 0)
             Py_CLEAR(dict);
-        Py_XDECREF(list);
-        Py_XDECREF(key);
         name += length + 1;
     }
     return dict;
@@ -501,13 +483,7 @@ static PyObject *make_batch(struct py_state *state, struct py_loader *self, stru
                                                           : py_array_of_masks(state, fields[0]);
     fields[9] = !fields[0] || !self->settings.loader.boxes ? Py_NewRef(Py_None)
                                                            : py_boxes_of(state, fields[0]);
-    PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 10; i++)
-        if (out)
-            PyStructSequence_SetItem(out, i, fields[i]);
-        else
-            Py_XDECREF(fields[i]);
-    return out;
+    return py_struct(state->batch, fields, 10);
 }
 
 /* Warns, once an epoch, of the samples that could not be read in it. */
@@ -642,7 +618,7 @@ static int to_order(PyObject *object, void *out)
                             "weights", "repeats",       "draws",          "balanced", NULL};
     struct dl2_loader_order *order = out;
     int train, drop_last, balanced = 0; /* a state of an older version has no choice of samples */
-    PyObject *none = PyTuple_New(0);
+    PY_OWN PyObject *none = PyTuple_New(0);
     const bool parsed =
         none && PyDict_Check(object) &&
         PyArg_ParseTupleAndKeywords(
@@ -652,7 +628,6 @@ static int to_order(PyObject *object, void *out)
             py_to_unsigned, &order->shuffle_chunk, py_to_unsigned, &order->shuffle_window, &train,
             &drop_last, py_to_uint64, &order->weights, py_to_unsigned, &order->repeats,
             py_to_unsigned, &order->draws, &balanced);
-    Py_XDECREF(none);
     if (parsed) {
         order->train = train;
         order->drop_last = drop_last;
@@ -671,12 +646,11 @@ static uint32_t *numbers_of(PyObject *list, uint32_t *count)
                             ? NULL
                             : PyMem_Calloc((size_t)length + 1, sizeof *numbers);
     for (Py_ssize_t i = 0; numbers && i < length; i++) {
-        PyObject *item = PySequence_GetItem(list, i);
+        PY_OWN PyObject *item = PySequence_GetItem(list, i);
         if (!item || !py_to_unsigned(item, &numbers[i])) {
             PyMem_Free(numbers);
             numbers = NULL;
         }
-        Py_XDECREF(item);
     }
     if (!numbers && !PyErr_Occurred())
         PyErr_NoMemory();
@@ -688,14 +662,14 @@ static PyObject *loader_resume(struct py_loader *self, PyObject *state)
 {
     static char *names[] = {"epoch", "step", "next", "missing", "order", "settings", NULL};
     struct dl2_loader_position position = {0};
-    PyObject *missing = NULL, *settings = NULL, *none = PyTuple_New(0);
+    PyObject *missing = NULL, *settings = NULL;
+    PY_OWN PyObject *none = PyTuple_New(0);
     const bool parsed =
         none && PyDict_Check(state) &&
         PyArg_ParseTupleAndKeywords(none, state, "O&O&O&OO&|O!:resume", names, py_to_uint64,
                                     &position.epoch, py_to_uint64, &position.step, py_to_unsigned,
                                     &position.next, &missing, to_order, &position.order,
                                     &PyDict_Type, &settings);
-    Py_XDECREF(none);
     if (!parsed)
         return PyErr_Occurred() ? NULL
                                 : PyErr_Format(PyExc_TypeError, "resume() takes what state() gave");
@@ -780,32 +754,26 @@ static PyObject *loader_settings(struct py_loader *self, void *Py_UNUSED(closure
 
 static PyObject *loader_repr(struct py_loader *self)
 {
-    PyObject *dataset = PyObject_Repr(self->dataset ? (PyObject *)self->dataset : Py_None);
-    PyObject *size = py_size_of(&self->settings.loader);
+    PY_OWN PyObject *dataset = PyObject_Repr(self->dataset ? (PyObject *)self->dataset : Py_None);
+    PY_OWN PyObject *size = py_size_of(&self->settings.loader);
     const struct dl2_loader_config *config = &self->settings.loader;
-    PyObject *where =
+    PY_OWN PyObject *where =
         self->card.decoder
             ? PyUnicode_FromFormat("%s on cuda:%u, ", config->decoder_shares ? "hybrid" : "decoded",
                                    self->card.number)
             : PyUnicode_FromString("");
-    PyObject *seed = config->train
-                         ? PyUnicode_FromFormat("seed %llu, ", (unsigned long long)config->seed)
-                         : PyUnicode_FromString("");
-    PyObject *text =
-        !dataset || !size || !where || !seed ? NULL
-        : self->loader && !self->closing
-            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, %U%Uat epoch %llu "
-                                   "step %llu of %llu: %U>",
-                                   config->train ? "training" : "validation", config->batch, size,
-                                   seed, where, (unsigned long long)self->epoch,
-                                   (unsigned long long)self->step,
-                                   (unsigned long long)dl2_loader_steps(self->loader), dataset)
-            : PyUnicode_FromString("<dl2.Loader, closed>");
-    Py_XDECREF(seed);
-    Py_XDECREF(where);
-    Py_XDECREF(dataset);
-    Py_XDECREF(size);
-    return text;
+    PY_OWN PyObject *seed =
+        config->train ? PyUnicode_FromFormat("seed %llu, ", (unsigned long long)config->seed)
+                      : PyUnicode_FromString("");
+    return !dataset || !size || !where || !seed ? NULL
+           : self->loader && !self->closing
+               ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, %U%Uat epoch %llu "
+                                      "step %llu of %llu: %U>",
+                                      config->train ? "training" : "validation", config->batch,
+                                      size, seed, where, (unsigned long long)self->epoch,
+                                      (unsigned long long)self->step,
+                                      (unsigned long long)dl2_loader_steps(self->loader), dataset)
+               : PyUnicode_FromString("<dl2.Loader, closed>");
 }
 
 /* For pickle: a loader of the same arguments, which __setstate__ puts where this one is. */

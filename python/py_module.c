@@ -22,17 +22,15 @@ static PyObject *raise_system(const struct dl2_error *error)
     after += error->path_length && !strncmp(after, ": ", 2) ? 2 : 0;
     memcpy(what, error->message, error->path_start);
     strcpy(what + error->path_start, after); /* no longer than the message that they are parts of */
-    PyObject *text = py_text(what);
-    PyObject *name = error->path_length ? PyUnicode_DecodeFSDefaultAndSize(path, error->path_length)
-                                        : Py_NewRef(Py_None);
-    PyObject *raised = text && name
-                           ? PyObject_CallFunction(PyExc_OSError, "iOO", error->number, text, name)
-                           : NULL;
+    PY_OWN PyObject *text = py_text(what);
+    PY_OWN PyObject *name = error->path_length
+                                ? PyUnicode_DecodeFSDefaultAndSize(path, error->path_length)
+                                : Py_NewRef(Py_None);
+    PY_OWN PyObject *raised =
+        text && name ? PyObject_CallFunction(PyExc_OSError, "iOO", error->number, text, name)
+                     : NULL;
     if (raised)
         PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
-    Py_XDECREF(raised);
-    Py_XDECREF(name);
-    Py_XDECREF(text);
     return NULL;
 }
 
@@ -47,10 +45,9 @@ PyObject *py_raise(const struct py_state *state, const struct dl2_error *error)
         type = PyExc_OSError;
     else if (error->status == DL2_ERR_ARGUMENT)
         type = PyExc_ValueError;
-    PyObject *text = py_text(error->message); /* may hold a path that is not UTF-8 */
+    PY_OWN PyObject *text = py_text(error->message); /* may hold a path that is not UTF-8 */
     if (text)
         PyErr_SetObject(type, text);
-    Py_XDECREF(text);
     return NULL;
 }
 
@@ -70,6 +67,17 @@ void py_put_named(PyObject **dict, const char *name, PyObject *item)
     if (*dict && (!item || PyDict_SetItemString(*dict, name, item) < 0))
         Py_CLEAR(*dict);
     Py_XDECREF(item);
+}
+
+PyObject *py_struct(PyTypeObject *type, PyObject **fields, int count)
+{
+    PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(type);
+    for (int i = 0; i < count; i++)
+        if (out)
+            PyStructSequence_SetItem(out, i, fields[i]);
+        else
+            Py_XDECREF(fields[i]);
+    return out;
 }
 
 PyObject *py_enter(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -96,9 +104,8 @@ int py_choice(const char *what, const char *name, const char *const *names)
 
 int py_to_uint64(PyObject *object, void *out)
 {
-    PyObject *number = PyNumber_Index(object);
+    PY_OWN PyObject *number = PyNumber_Index(object);
     const unsigned long long value = number ? PyLong_AsUnsignedLongLong(number) : 0;
-    Py_XDECREF(number);
     if (PyErr_Occurred())
         return 0;
     *(uint64_t *)out = value;

@@ -51,7 +51,7 @@ static bool to_size(const char *what, PyObject *object, unsigned out[3])
     out[1] = out[2] = 0;
     if (!PySequence_Check(object))
         return py_to_unsigned(object, out);
-    PyObject *pair = PySequence_Tuple(object);
+    PY_OWN PyObject *pair = PySequence_Tuple(object);
     const Py_ssize_t count = pair ? PyTuple_Size(pair) : 0;
     if (pair && count != 2 && count != 3)
         PyErr_Format(PyExc_TypeError,
@@ -65,18 +65,16 @@ static bool to_size(const char *what, PyObject *object, unsigned out[3])
     }
     if (out[1] == out[0])
         out[1] = 0;
-    Py_XDECREF(pair);
     return !PyErr_Occurred();
 }
 
 static bool to_range(const char *what, PyObject *object, double out[2])
 {
-    PyObject *pair = PySequence_Tuple(object);
+    PY_OWN PyObject *pair = PySequence_Tuple(object);
     if (pair && PyTuple_Size(pair) != 2)
         PyErr_Format(PyExc_TypeError, "%s is two numbers, not %zd", what, PyTuple_Size(pair));
     for (int i = 0; i < 2 && !PyErr_Occurred(); i++)
         out[i] = PyFloat_AsDouble(PyTuple_GetItem(pair, i));
-    Py_XDECREF(pair);
     return !PyErr_Occurred();
 }
 
@@ -93,9 +91,8 @@ static bool to_channels(const char *what, PyObject *sequence, unsigned channels,
         return false;
     }
     for (Py_ssize_t i = 0; i < count && i < 3; i++) {
-        PyObject *item = PySequence_GetItem(sequence, i);
+        PY_OWN PyObject *item = PySequence_GetItem(sequence, i);
         out[i] = item ? (float)PyFloat_AsDouble(item) : 0;
-        Py_XDECREF(item);
         if (PyErr_Occurred())
             return false;
     }
@@ -104,11 +101,10 @@ static bool to_channels(const char *what, PyObject *sequence, unsigned channels,
 
 static bool to_choice(const struct dl2_loader_setting *setting, PyObject *object, unsigned *out)
 {
-    PyObject *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8String(object) : NULL;
+    PY_OWN PyObject *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8String(object) : NULL;
     if (!name && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "%s is a string", setting->name);
     const int choice = name ? py_choice(setting->name, PyBytes_AsString(name), setting->words) : -1;
-    Py_XDECREF(name);
     *out = choice < 0 ? 0 : (unsigned)choice;
     return choice >= 0;
 }
@@ -164,14 +160,13 @@ static void name_setting(const char *name, PyObject *given)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
+    PY_OWN PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *message = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     if (PyErr_GivenExceptionMatches(type, PyExc_OverflowError))
         PyErr_Format(PyExc_ValueError, "%s: %R is out of range", name, given);
     else if (message && PyErr_GivenExceptionMatches(type, PyExc_TypeError) &&
              strncmp(message, name, strlen(name)) != 0)
         PyErr_Format(PyExc_TypeError, "%s: %s", name, message);
-    Py_XDECREF(text);
     if (!PyErr_Occurred()) {
         PyErr_Restore(type, value, trace);
         return;
@@ -249,20 +244,17 @@ static bool check_decode(const struct py_settings *given, const struct py_argume
 PyObject *py_settings_join(PyObject *kwargs)
 {
     const struct dl2_loader_setting *setting;
-    PyObject *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New(), *comma = NULL;
+    PyObject *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    PY_OWN PyObject *comma = PyUnicode_FromString(",");
     for (int i = 0; copy && !PyErr_Occurred() && (setting = py_argument_at(i)); i++) {
-        PyObject *given = PyDict_GetItemString(copy, setting->name), *text;
+        PyObject *given = PyDict_GetItemString(copy, setting->name);
         if (setting->kind != DL2_SETTING_NAMES || !given || given == Py_None ||
             PyUnicode_Check(given))
             continue;
-        comma = PyUnicode_FromString(",");
-        text = !comma                        ? NULL
-               : PyObject_Length(given) == 0 ? Py_NewRef(Py_None)
-                                             : PyUnicode_Join(comma, given);
+        PY_OWN PyObject *text =
+            PyObject_Length(given) == 0 ? Py_NewRef(Py_None) : PyUnicode_Join(comma, given);
         if (text)
             PyDict_SetItemString(copy, setting->name, text);
-        Py_XDECREF(text);
-        Py_XDECREF(comma);
     }
     if (PyErr_Occurred())
         Py_CLEAR(copy);
@@ -380,15 +372,14 @@ static int is_same(PyObject *value, PyObject *other)
 {
     if (!PyTuple_Check(value) || !PyList_Check(other))
         return PyObject_RichCompareBool(value, other, Py_EQ);
-    PyObject *tuple = PyList_AsTuple(other);
-    const int same = tuple ? PyObject_RichCompareBool(value, tuple, Py_EQ) : -1;
-    Py_XDECREF(tuple);
-    return same;
+    PY_OWN PyObject *tuple = PyList_AsTuple(other);
+    return tuple ? PyObject_RichCompareBool(value, tuple, Py_EQ) : -1;
 }
 
 bool py_settings_check(const struct py_settings *from, PyObject *theirs)
 {
-    PyObject *ours = py_settings_get(from, true), *name, *value;
+    PY_OWN PyObject *ours = py_settings_get(from, true);
+    PyObject *name, *value;
     Py_ssize_t at = 0;
     while (ours && !PyErr_Occurred() && PyDict_Next(ours, &at, &name, &value)) {
         PyObject *other = PyDict_GetItemWithError(theirs, name);
@@ -398,6 +389,5 @@ bool py_settings_check(const struct py_settings *from, PyObject *theirs)
                          "%R; without its 'settings' the state is taken all the same",
                          name, other, value);
     }
-    Py_XDECREF(ours);
     return !PyErr_Occurred();
 }
