@@ -2,6 +2,7 @@
 #include "codec/decoder.h"
 
 #include "codec/codecs.h"
+#include "common/scope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,11 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
     dl2_image_free(&decoder->image);
     dl2_image_free(&decoder->scratch);
     free(decoder);
+}
+
+void dl2_decoder_drop(struct dl2_decoder **decoder)
+{
+    dl2_decoder_destroy(*decoder);
 }
 
 size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
@@ -270,11 +276,9 @@ int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_requ
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                         struct dl2_error *error)
 {
-    struct dl2_decoder *decoder;
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = decoder_open_outer(decoder, data, size, UINT64_MAX, info, error);
-    dl2_decoder_destroy(decoder);
-    return status;
+    return decoder_open_outer(decoder, data, size, UINT64_MAX, info, error);
 }
 
 static int gray_to_rgb(struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
@@ -291,11 +295,13 @@ static int gray_to_rgb(struct dl2_image *image, struct dl2_image *scratch, struc
     return DL2_OK;
 }
 
-static int decoder_read_whole(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
-                              const struct dl2_decode_options *options, struct dl2_image *image,
-                              struct dl2_image *scratch, struct dl2_error *error)
+int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
+                     struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
 {
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     struct dl2_image_info info;
+    DL2_TRY(decoder_check_channels(options->channels, error));
+    DL2_TRY(dl2_decoder_create(&decoder, error));
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
     if (options->info)
         *options->info = info;
@@ -314,23 +320,14 @@ static int decoder_read_whole(struct dl2_decoder *decoder, const uint8_t *data, 
     return DL2_OK;
 }
 
-int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
-                     struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
+int dl2_image_decode_deep(const uint8_t *data, size_t size,
+                          const struct dl2_decode_options *options, struct dl2_deep_image *image,
+                          struct dl2_error *error)
 {
-    struct dl2_decoder *decoder;
-    DL2_TRY(decoder_check_channels(options->channels, error));
-    DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = decoder_read_whole(decoder, data, size, options, image, scratch, error);
-    dl2_decoder_destroy(decoder);
-    return status;
-}
-
-static int decoder_read_deep(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
-                             const struct dl2_decode_options *options, struct dl2_deep_image *image,
-                             struct dl2_error *error)
-{
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_image_info info;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
     if (info.bits <= 8 || info.cmyk || decoder->unwrapped || !decoder->codec->read_deep)
         return 0;
@@ -344,22 +341,12 @@ static int decoder_read_deep(struct dl2_decoder *decoder, const uint8_t *data, s
     return 1;
 }
 
-int dl2_image_decode_deep(const uint8_t *data, size_t size,
-                          const struct dl2_decode_options *options, struct dl2_deep_image *image,
-                          struct dl2_error *error)
+int dl2_gray_decode(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
+                    uint16_t *out, struct dl2_error *error)
 {
-    struct dl2_decoder *decoder;
-    DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = decoder_read_deep(decoder, data, size, options, image, error);
-    dl2_decoder_destroy(decoder);
-    return status;
-}
-
-static int decoder_read_gray(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
-                             const struct dl2_gray_part *part, uint16_t *out,
-                             struct dl2_error *error)
-{
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     struct dl2_image_info info;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
     DL2_TRY(decoder_open_outer(decoder, data, size, UINT64_MAX, &info, error));
     if (!decoder->codec->read_gray)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is not read as a slice of a volume",
@@ -377,14 +364,4 @@ static int decoder_read_gray(struct dl2_decoder *decoder, const uint8_t *data, s
                                     : "",
             (unsigned)part->width, (unsigned)part->height, part->bits);
     return decoder->codec->read_gray(decoder->state, part, out, error);
-}
-
-int dl2_gray_decode(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
-                    uint16_t *out, struct dl2_error *error)
-{
-    struct dl2_decoder *decoder;
-    DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = decoder_read_gray(decoder, data, size, part, out, error);
-    dl2_decoder_destroy(decoder);
-    return status;
 }

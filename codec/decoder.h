@@ -26,6 +26,8 @@ struct dl2_decoder;
 int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error);
 /* NULL is allowed. */
 void dl2_decoder_destroy(struct dl2_decoder *decoder);
+/* The same for DL2_CLEANUP() of common/scope.h. */
+void dl2_decoder_drop(struct dl2_decoder **decoder);
 /* Bytes that it holds from image to image, without what a library allocates and frees meanwhile. */
 size_t dl2_decoder_memory(const struct dl2_decoder *decoder);
 

@@ -3,6 +3,7 @@
 
 #include "codec/decoder.h"
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/dataset.h"
 
 #include <inttypes.h>
@@ -46,23 +47,20 @@ static int decode_mask(struct dl2_mask_resizer *resizer, const struct dl2_sideca
     struct dl2_image *image = &resizer->image;
     struct dl2_image_info info;
     struct dl2_raster raster;
-    struct dl2_decoder *decoder;
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     request.indices = true;
     request.planes = false;
     request.width = width;
     request.height = height;
     DL2_TRY(dl2_decoder_create(&decoder, error));
-    int status = dl2_decoder_open(decoder, item->bytes.data, item->bytes.size,
-                                  (uint64_t)width * height, &info, error);
-    if (status == DL2_OK)
-        status = dl2_decoder_decode(decoder, &request, &raster, error);
-    if (status == DL2_OK)
-        status = dl2_image_reshape(image, width, height, dl2_raster_channels(&raster), error);
-    for (size_t y = 0; status == DL2_OK && y < height; y++)
+    DL2_TRY(dl2_decoder_open(decoder, item->bytes.data, item->bytes.size, (uint64_t)width * height,
+                             &info, error));
+    DL2_TRY(dl2_decoder_decode(decoder, &request, &raster, error));
+    DL2_TRY(dl2_image_reshape(image, width, height, dl2_raster_channels(&raster), error));
+    for (size_t y = 0; y < height; y++)
         memcpy(image->data + y * image->stride, raster.planes[0].data + y * raster.planes[0].stride,
                image->stride);
-    dl2_decoder_destroy(decoder);
-    return status;
+    return DL2_OK;
 }
 
 /* The mask at its new size, as a file of the same format, in resizer->bytes. */
