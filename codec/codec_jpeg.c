@@ -16,8 +16,7 @@
  *       jpeg_header.c     markers of a baseline file and of its restart intervals
  *       jpeg_frame.h      what decoding a scan needs of the headers
  *       jpeg_coding.c     quality, subsampling, progressive or not
- *       jpeg_profile.c    the ICC profile in a file, and putting one there
- *       jpeg_metadata.c   EXIF and XMP likewise
+ *       jpeg_metadata.c   the ICC profile, EXIF and XMP in a file, and putting them there
  *       jpeg_plain.c      is it a file that decoders in hardware know?
  *     decoding
  *       jpeg_decode.c     chooses between libjpeg-turbo and our own decoder
@@ -47,7 +46,6 @@
 #include "codec/jpeg/jpeg_decode.h"
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_metadata.h"
-#include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"

@@ -54,7 +54,6 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
 	codec/jpeg/jpeg_optimal.c codec/jpeg/jpeg_optimal.h \
 	codec/jpeg/jpeg_metadata.c codec/jpeg/jpeg_metadata.h \
-	codec/jpeg/jpeg_profile.c codec/jpeg/jpeg_profile.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
 	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
