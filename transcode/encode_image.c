@@ -67,14 +67,21 @@ static size_t gather_sweep(struct dl2_transcode_worker *worker, size_t v)
 
 /* Makes worker->encoded[0] the file that a variant with a target has, or the source's file. */
 static int search_file(struct dl2_transcode_worker *worker, size_t v,
+    const struct dl2_target_job job = {.searcher = &worker->searcher,
+                                       .target = &variant->target,
+                                       .curve = &worker->run->curves[v],
+                                       .codec = variant->codec,
+                                       .image = worker->shown,
+                                       .encode = encode,
+                                       .out = file,
+                                       .result = &record->found};
                        struct dl2_encode_options *encode, struct dl2_record *record,
                        struct dl2_error *error)
 {
     const struct dl2_variant *const variant = &worker->run->variants[v];
     struct dl2_bytes *file = worker->encoded;
     const double start = dl2_clock_thread_cpu();
-    DL2_TRY(dl2_target_search(&worker->searcher, &variant->target, &worker->run->curves[v],
-                              variant->codec, worker->shown, encode, file, &record->found, error));
+    DL2_TRY(dl2_target_search(&job, error));
     record->encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     encode->quality = record->found.quality;
     const bool copies = !record->found.met && variant->target.miss == DL2_MISS_COPY;
@@ -87,7 +94,7 @@ static int search_file(struct dl2_transcode_worker *worker, size_t v,
                              variant->target.name, variant->target.value, variant->codec->name);
     record->copied = taken > 0;
     if (record->copied)
-        dl2_target_take_source(&variant->target, worker->shown, file, &record->found);
+        dl2_target_take_source(&job);
     return taken < 0 ? taken : DL2_OK;
 }
 

@@ -24,7 +24,6 @@ libtranscode_la_SOURCES = \
 	transcode/target_curves.c \
 	transcode/target_scan.c \
 	transcode/target_search.c transcode/target_search.h \
-	transcode/target_try.c transcode/target_try.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/transcoder.h \
 	transcode/variant.c transcode/variant.h \

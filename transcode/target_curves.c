@@ -31,8 +31,12 @@ static int sample_variant(const struct dl2_variant *variant, struct dl2_transcod
     DL2_TRY(dl2_resize_to(&worker->resizer, &worker->image, &variant->resolution, &worker->resized,
                           &worker->shown, error));
     DL2_TRY(dl2_worker_options(worker, variant, &encode, error));
-    return dl2_target_sample(&worker->searcher, &variant->target, variant->codec, worker->shown,
-                             &encode, evens, error);
+    const struct dl2_target_job job = {.searcher = &worker->searcher,
+                                       .target = &variant->target,
+                                       .codec = variant->codec,
+                                       .image = worker->shown,
+                                       .encode = &encode};
+    return dl2_target_sample(&job, evens, error);
 }
 
 /* Does an error say that the run cannot go on? Others mean that an image has no part in a curve,

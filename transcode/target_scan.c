@@ -5,7 +5,7 @@
  * the whole image may: the rows that lost most at the quality before come first. A quality that is
  * not given up is scored as a whole, so that the result is the same as without strips.
  */
-#include "transcode/target_try.h"
+#include "transcode/target_search.h"
 
 #include <math.h>
 

@@ -4,6 +4,70 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- A quality that is tried */
+
+/* Of a target of a size: a file's bytes, or bits per pixel. */
+static double size_of(const struct dl2_quality_target *target, const struct dl2_image *image,
+                      const struct dl2_bytes *file)
+{
+    const double pixels = (double)image->width * image->height;
+    return (double)file->size * (strcmp(target->name, "bpp") ? 1 : 8 / pixels);
+}
+
+int dl2_target_score(const struct dl2_target_job *job, const struct dl2_image *image, double *score,
+                     struct dl2_error *error)
+{
+    struct dl2_score value;
+    DL2_TRY(dl2_scorer_score(job->searcher->scorer, job->target->metric, image, &value, error));
+    *score = value.value;
+    if (isnan(*score) && dl2_images_equal(job->image, image))
+        *score = INFINITY; /* of dB */
+    return DL2_OK;
+}
+
+int dl2_target_try(const struct dl2_target_job *job, int quality, double *score,
+                   struct dl2_error *error)
+{
+    struct dl2_target_searcher *const searcher = job->searcher;
+    struct dl2_bytes *const file = &searcher->trial;
+    const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
+    struct dl2_encode_options encode = *job->encode;
+    encode.quality = quality;
+    DL2_TRY(dl2_image_encode(job->codec, job->image, &encode, file, error));
+    if (!job->target->metric) {
+        *score = size_of(job->target, job->image, file);
+        return DL2_OK;
+    }
+    DL2_TRY(dl2_image_decode(file->data, file->size, &decode, &searcher->decoded,
+                             &searcher->scratch, error));
+    return dl2_target_score(job, &searcher->decoded, score, error);
+}
+
+/* Makes the image the scorer's reference. */
+static int begin(const struct dl2_target_job *job, struct dl2_error *error)
+{
+    const struct dl2_metric *const metric = job->target->metric;
+    const struct dl2_image *const image = job->image;
+    if (metric && (image->width < metric->min_side || image->height < metric->min_side))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%ux%u pixels are too few for a target of %s", (unsigned)image->width,
+                             (unsigned)image->height, job->target->name);
+    if (!job->searcher->scorer)
+        DL2_TRY(dl2_scorer_create(&job->searcher->scorer, error));
+    dl2_scorer_set_reference(job->searcher->scorer, image);
+    if (job->target->input_size)
+        dl2_scorer_set_input_size(job->searcher->scorer, job->target->input_size);
+    return DL2_OK;
+}
+
+void dl2_target_searcher_free(struct dl2_target_searcher *searcher)
+{
+    dl2_scorer_free(searcher->scorer);
+    dl2_image_free(&searcher->decoded);
+    dl2_image_free(&searcher->scratch);
+    dl2_bytes_free(&searcher->trial);
+}
+
 /* ---- The mean curve */
 
 #define SLOPE 0.03 /* of a curve that isn't known: about that of JPEG, WebP and JPEG 2000 */
@@ -14,18 +78,14 @@ static int sample_quality(const struct dl2_quality_target *target, int number)
     return target->low + (int)((target->high - target->low) * places[number]);
 }
 
-int dl2_target_sample(struct dl2_target_searcher *searcher, const struct dl2_quality_target *target,
-                      const struct dl2_codec *codec, const struct dl2_image *image,
-                      const struct dl2_encode_options *encode, double evens[DL2_TARGET_SAMPLES],
+int dl2_target_sample(const struct dl2_target_job *job, double evens[DL2_TARGET_SAMPLES],
                       struct dl2_error *error)
 {
-    const struct dl2_target_job job = {
-        .searcher = searcher, .target = target, .codec = codec, .image = image, .encode = encode};
-    DL2_TRY(dl2_target_begin(&job, error));
+    DL2_TRY(begin(job, error));
     for (int i = 0; i < DL2_TARGET_SAMPLES; i++) {
         double score;
-        DL2_TRY(dl2_target_try(&job, sample_quality(target, i), &score, error));
-        evens[i] = dl2_target_even(target, score);
+        DL2_TRY(dl2_target_try(job, sample_quality(job->target, i), &score, error));
+        evens[i] = dl2_target_even(job->target, score);
     }
     return DL2_OK;
 }
@@ -193,17 +253,14 @@ static int narrow(const struct dl2_target_job *job, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_quality_target *target,
-                      const struct dl2_target_curve *curve, const struct dl2_codec *codec,
-                      const struct dl2_image *image, const struct dl2_encode_options *encode,
-                      struct dl2_bytes *out, struct dl2_target_result *result,
-                      struct dl2_error *error)
+int dl2_target_search(const struct dl2_target_job *job, struct dl2_error *error)
 {
-    const struct dl2_target_job job = {searcher, target, curve, codec, image, encode, out, result};
+    const struct dl2_quality_target *const target = job->target;
+    struct dl2_target_result *const result = job->result;
     *result = (struct dl2_target_result){.score = NAN};
-    DL2_TRY(dl2_target_begin(&job, error));
-    DL2_TRY(dl2_target_is_scanned(target, codec) ? dl2_target_scan(&job, error)
-                                                 : narrow(&job, error));
+    DL2_TRY(begin(job, error));
+    DL2_TRY(dl2_target_is_scanned(target, job->codec) ? dl2_target_scan(job, error)
+                                                      : narrow(job, error));
     if (result->met || target->miss != DL2_MISS_FAIL)
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -211,9 +268,10 @@ int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_qua
                          target->value, result->score, (unsigned)result->quality);
 }
 
-void dl2_target_take_source(const struct dl2_quality_target *target, const struct dl2_image *image,
-                            const struct dl2_bytes *file, struct dl2_target_result *result)
+void dl2_target_take_source(const struct dl2_target_job *job)
 {
-    result->score = target->metric ? (double)NAN : dl2_target_size(target, image, file);
+    const struct dl2_quality_target *const target = job->target;
+    struct dl2_target_result *const result = job->result;
+    result->score = target->metric ? (double)NAN : size_of(target, job->image, job->out);
     result->met = target->metric || dl2_target_meets(target, result->score);
 }

@@ -57,6 +57,8 @@ int main(int argc, char **argv)
     struct dl2_target_result result;
     struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
     struct dl2_bytes file = DL2_BYTES_INIT, out = DL2_BYTES_INIT;
+    const struct dl2_target_job job = {&searcher, &target, &curve, dl2_codec_find("jpeg"),
+                                       &image,    &encode, &out,   &result};
     struct dl2_scorer *scorer;
     struct dl2_error error = DL2_ERROR_INIT;
     double ours = 0, files = 0;
@@ -73,9 +75,7 @@ int main(int argc, char **argv)
         check(dl2_file_read(argv[i], SIZE_MAX, &file, &error), &error);
         check(dl2_image_decode(file.data, file.size, &decode, &image, &scratch, &error), &error);
         double start = dl2_clock_thread_cpu();
-        check(dl2_target_search(&searcher, &target, &curve, dl2_codec_find("jpeg"), &image, &encode,
-                                &out, &result, &error),
-              &error);
+        check(dl2_target_search(&job, &error), &error);
         ours += dl2_clock_thread_cpu() - start;
         start = dl2_clock_thread_cpu();
         const int quality = search_files(scorer, &target, &image, &tried);

@@ -72,10 +72,10 @@ static void check_scan(const struct dl2_quality_target *target, const double sco
     const struct dl2_target_curve none = {.known = false};
     struct dl2_encode_options encode = defaults;
     struct dl2_target_result result;
+    const struct dl2_target_job job = {&searcher, target,    &none, jpeg,
+                                       &image,    &defaults, &out,  &result};
     struct dl2_error error = DL2_ERROR_INIT;
-    expect_ok(
-        dl2_target_search(&searcher, target, &none, jpeg, &image, &defaults, &out, &result, &error),
-        &error);
+    expect_ok(dl2_target_search(&job, &error), &error);
     encode.quality = expected(target, scores);
     if (result.quality != encode.quality)
         fail_msg("%s %g, rule %d: quality %d, not %d", target->name, target->value, target->rule,
@@ -140,22 +140,20 @@ static void searches_keep_their_promises(void **state)
                                               };
             struct dl2_target_curve curve = {.known = false};
             struct dl2_target_result result;
+            const struct dl2_target_job job = {&searcher, &target,   &curve, codec,
+                                               &image,    &defaults, &out,   &result};
             double evens[1][DL2_TARGET_SAMPLES];
             expect_ok(dl2_target_parse(targets[i % 5], &rest, &target, &error), &error);
             if (dl2_target_is_scanned(&target, codec))
                 continue;
             sample_picture(&image, 32, 30 + i, 3);
-            expect_ok(
-                dl2_target_sample(&searcher, &target, codec, &image, &defaults, evens[0], &error),
-                &error);
+            expect_ok(dl2_target_sample(&job, evens[0], &error), &error);
             dl2_target_curve_make(&curve, &target, (const double(*)[DL2_TARGET_SAMPLES])evens,
                                   i % 3 > 0);
             assert_int_equal(curve.known, i % 3 > 0);
             for (int q = 2; q <= 100; q++)
                 assert_true(curve.even[q] > curve.even[q - 1]);
-            expect_ok(dl2_target_search(&searcher, &target, &curve, codec, &image, &defaults, &out,
-                                        &result, &error),
-                      &error);
+            expect_ok(dl2_target_search(&job, &error), &error);
             assert_in_range(result.probes, 1, rest.probes);
             assert_in_range(result.quality, target.low, target.high);
             if (target.rule == DL2_TARGET_AT_LEAST)
@@ -168,11 +166,6 @@ static void searches_keep_their_promises(void **state)
             if (result.met || rest.probes < 100)
                 continue;
             /* Every quality misses, on the same side. */
-            const struct dl2_target_job job = {.searcher = &searcher,
-                                               .target = &target,
-                                               .codec = codec,
-                                               .image = &image,
-                                               .encode = &defaults};
             double score;
             expect_ok(
                 dl2_target_try(&job, target.metric ? target.high : target.low, &score, &error),
