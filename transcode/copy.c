@@ -44,7 +44,7 @@ struct reading {
 };
 
 struct copy {
-    const struct dl2_copy_options *options;
+    const struct dl2_transcode_options *options;
     struct dl2_progress *progress;
     struct dl2_copy_result *result;
     struct dl2_dataset *dataset;
@@ -544,7 +544,7 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
 
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
-    const struct dl2_copy_options *options = copy->options;
+    const struct dl2_transcode_options *options = copy->options;
     struct dl2_dataset_options images =
         dl2_image_dataset_options(options->samples, options->label_field);
     images.class_folders = !copy->packed;
@@ -562,14 +562,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         copy->result->bytes = dl2_dataset_bytes(copy->dataset);
         return DL2_OK;
     }
-    if (copy->packed)
-        DL2_TRY(dl2_writer_open_like(options->dest, &options->pack, copy->dataset, &copy->writer,
-                                     error));
-    else if (dl2_dataset_is_packed(options->dest))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s holds a packed dataset; name another DEST, or remove it",
-                             options->dest);
-    else
+    DL2_TRY(dl2_output_open_copy(options, copy->dataset, &copy->writer, error));
+    if (!copy->packed)
         DL2_TRY(sort_keys(copy, error));
     DL2_TRY(copy_all(copy, error));
     if (!copy->result->images)
@@ -577,7 +571,7 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     return complete_copy(copy, error);
 }
 
-int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *result,
+int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result *result,
              struct dl2_error *error)
 {
     *result = (struct dl2_copy_result){0};
@@ -587,8 +581,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .packed = dl2_container_is_packed(options->pack.container),
                         .origin = "0000000000000000"};
     struct dl2_output_lock lock = {.fd = -1};
-    int status = dl2_output_begin_copy(options->source, options->dest, options->pack.container,
-                                       options->progress, &lock, error);
+    int status = dl2_output_begin_copy(options, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);
     if (status == DL2_ERR_LOST && copy.writer && dl2_dataset_is_remote(options->dest))

@@ -12,33 +12,17 @@
 #ifndef DL2_TRANSCODE_COPY_H
 #define DL2_TRANSCODE_COPY_H
 
-#include "common/error.h"
-#include "common/progress.h"
-#include "dataset/dataset.h"
-#include "dataset/writer.h"
-
-#include <stddef.h>
-#include <stdint.h>
-
-struct dl2_copy_options {
-    const char *source, *dest;
-    enum dl2_samples samples;       /* what SOURCE's samples are */
-    const char *label_field;        /* as in struct dl2_dataset_options */
-    struct dl2_writer_options pack; /* container and size of shards */
-    unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
-    const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */
-    bool force;                     /* write everything again */
-    bool prune;                     /* remove images from a folder DEST that SOURCE lacks */
-    struct dl2_progress *progress;  /* also tells of samples that can't be copied */
-};
+#include "transcode/transcode.h"
 
 struct dl2_copy_result {
     size_t images, written, failed;
     uint64_t bytes; /* of the images */
 };
 
-/* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. */
-int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *result,
+/* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Of the options: source, dest,
+ * samples, label_field, pack, shuffle, force, prune, progress and jobs, of which each reads two
+ * samples. */
+int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result *result,
              struct dl2_error *error);
 
 #endif

@@ -22,18 +22,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct dl2_transcode_arguments arguments = {.qualities = "75",
-                                                   .subsampling = DL2_ENCODERS_OWN,
-                                                   .restart = DL2_ENCODERS_OWN,
-                                                   .never_larger = true,
-                                                   .tolerance = 0.02,
-                                                   .probes = 8,
-                                                   .background = {255, 255, 255},
-                                                   .max_pixels = DL2_DEFAULT_MAX_PIXELS,
-                                                   .shard_mib = 256,
-                                                   .input_size = 224,
-                                                   .crop_area = {0.08, 1},
-                                                   .list = DL2_NO_LIST};
+static struct dl2_progress progress;
+
+static struct dl2_transcode_arguments arguments = {
+    .run = {.decode = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
+                       .background = {255, 255, 255},
+                       .external = &arguments.external},
+            .pack = {.slice = dl2_image_slice},
+            .never_larger = true,
+            .progress = &progress},
+    .qualities = "75",
+    .subsampling = DL2_ENCODERS_OWN,
+    .restart = DL2_ENCODERS_OWN,
+    .each = {.tolerance = 0.02, .probes = 8, .input_size = 224},
+    .shard_mib = 256,
+    .crop_area = {0.08, 1},
+    .list = DL2_NO_LIST};
 static struct dl2_common_options common;
 
 static struct dl2_program program = {
@@ -49,28 +53,38 @@ static struct dl2_program program = {
 static struct dl2_selection selection = {
     .program = &program, .common = &common, .arguments = &arguments};
 
+/* What the task works on, and why it fails. */
+static struct dl2_transcode_options *const options = &arguments.run;
+static struct dl2_error error = DL2_ERROR_INIT;
+
 static bool given(const char *option)
 {
     return dl2_option_given(&program, &common, option);
 }
 
-static struct dl2_writer_options pack_options(const char *dest)
+/* `dest`: NULL for a task that has none. */
+static void set_options(const char *source, const char *dest)
 {
-    return (struct dl2_writer_options){.container = dl2_dataset_is_database(dest)
-                                                        ? "postgresql"
-                                                        : dl2_container_name(arguments.container),
-                                       .slice = dl2_image_slice,
-                                       .shard_bytes = (uint64_t)arguments.shard_mib << 20,
-                                       .shards = arguments.shards};
+    options->source = source;
+    options->dest = dest;
+    options->jobs = common.jobs;
+    options->pack.container = dest && dl2_dataset_is_database(dest)
+                                  ? "postgresql"
+                                  : dl2_container_name(arguments.container);
+    options->pack.shard_bytes = (uint64_t)arguments.shard_mib << 20;
+    options->shuffle = given("shuffle") ? &arguments.shuffle : NULL;
+    options->idle_on_volumes =
+        dl2_option_without_effect(&program, &common, 1u << DL2_ENCODE_VOLUMES);
+    options->part = arguments.share.part;
 }
 
 /* The exit status of a finished run. */
-static int end_program(int status, const struct dl2_error *error, bool failures)
+static int end_program(int status, bool failures)
 {
     if (status == DL2_ERR_ARGUMENT)
-        return dl2_program_usage_error(&program, "%s", error->message);
+        return dl2_program_usage_error(&program, "%s", error.message);
     if (status < 0)
-        fprintf(stderr, "%s: %s\n", program.name, error->message);
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
     return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
@@ -139,35 +153,35 @@ static uint64_t default_memory_mib(void)
     return pages > 0 && page > 0 ? ((uint64_t)pages * (uint64_t)page >> 21) + 1 : 1024;
 }
 
-static int save_facts(const struct dl2_transcode_variant *variant, struct dl2_error *error)
+static int save_facts(const struct dl2_transcode_variant *variant)
 {
     json_auto_t *summary = NULL;
     DL2_AUTO_FREE char *path = NULL;
-    DL2_TRY(dl2_facts_load(variant->path, &summary, error));
+    DL2_TRY(dl2_facts_load(variant->path, &summary, &error));
     if (!summary)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: another program has replaced it",
+        return dl2_error_set(&error, DL2_ERR_FORMAT, "%s: another program has replaced it",
                              variant->path);
     DL2_TRY(
-        dl2_format(&path, error, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name));
-    DL2_TRY(dl2_make_folder_of(path, error));
-    return dl2_json_save(path, summary, error);
+        dl2_format(&path, &error, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name));
+    DL2_TRY(dl2_make_folder_of(path, &error));
+    return dl2_json_save(path, summary, &error);
 }
 
 /* Why the processes that were asked for cannot share this run, or NULL. */
-static const char *find_sharing_conflict(const char *dest, const struct dl2_world *world)
+static const char *find_sharing_conflict(const struct dl2_world *world)
 {
     const bool parts = arguments.share.part.count;
-    if ((parts || arguments.share.ranks || world) && !dl2_output_is_folder(dest))
+    if ((parts || arguments.share.ranks || world) && !dl2_output_is_folder(options->dest))
         return "parts and ranks need a DEST that is a folder: a table is written in one "
                "transaction, and a store has no locks";
-    if (parts && arguments.force)
+    if (parts && options->force)
         return "--force has no effect with --part, each of which would undo the others; remove the "
                "variants in DEST instead";
     return dl2_share_find_conflict(&arguments.share);
 }
 
 /* Prints what a run has made; rank 0 does. */
-static void print_result(const struct dl2_transcode_result *result, const char *dest)
+static void print_result(const struct dl2_transcode_result *result)
 {
     print_table(result);
     print_order();
@@ -179,9 +193,9 @@ static void print_result(const struct dl2_transcode_result *result, const char *
     if (result->failed_sources)
         fprintf(stderr, "%s: %zu of %zu %s failed; they are named above%s\n", program.name,
                 result->failed_sources, result->sources, item_name(),
-                !result->complete               ? ""
-                : dl2_dataset_is_database(dest) ? " and in the tables' comments"
-                                                : " and in dl2-variant.json");
+                !result->complete                        ? ""
+                : dl2_dataset_is_database(options->dest) ? " and in the tables' comments"
+                                                         : " and in dl2-variant.json");
 }
 
 /* Where x264 reads memory of its frames that it has not written, what earlier clips left there
@@ -195,145 +209,108 @@ static void clear_memory(void)
 #endif
 }
 
-/* Makes the variants in this process: alone, or as a rank. */
-static int transcode_in_world(char **places, const struct dl2_world *world)
+/* Makes the variants in this process: alone, or as a rank, of which rank 0 speaks. */
+static int transcode_in_world(const struct dl2_world *world)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
     const bool first = dl2_world_rank(world) == 0;
     if (dl2_select_targets(&selection, &error) < 0)
         return first ? dl2_program_usage_error(&program, "%s", error.message) : DL2_EXIT_USAGE;
-    if (selection.targets[0].codec->video &&
-        (given("container") || !dl2_output_is_folder(places[1])))
+    const struct dl2_codec *codec = selection.targets[0].codec;
+    if (codec->video && (given("container") || !dl2_output_is_folder(options->dest)))
         return first ? dl2_program_usage_error(
                            &program,
                            "%s makes videos, which lie in folders: leave out --container, "
                            "and name a folder of this machine as DEST",
-                           selection.targets[0].codec->name)
+                           codec->name)
                      : DL2_EXIT_USAGE;
-    if (selection.targets[0].codec->video)
+    if (codec->video)
         clear_memory();
     const uint64_t memory = arguments.memory_mib ? arguments.memory_mib : default_memory_mib();
-    struct dl2_progress progress;
-    struct dl2_transcode_options options = {.source = places[0],
-                                            .dest = places[1],
-                                            .samples = arguments.samples,
-                                            .label_field = arguments.label_field,
-                                            .targets = selection.targets,
-                                            .target_count = selection.target_count,
-                                            .decode = DL2_DECODE_DEFAULTS,
-                                            .jobs = dl2_share_jobs(&common, world),
-                                            .memory =
-                                                (memory << 20) / (world ? world->local_size : 1),
-                                            .pack = pack_options(places[1]),
-                                            .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
-                                            .force = arguments.force,
-                                            .never_larger = arguments.never_larger,
-                                            .colour = arguments.colour,
-                                            .metadata = arguments.metadata,
-                                            .prune = arguments.prune,
-                                            .part = arguments.share.part,
-                                            .world = world,
-                                            .progress = &progress};
-    options.decode.max_pixels = arguments.max_pixels;
-    options.decode.external = &arguments.external;
-    memcpy(options.decode.background, arguments.background, sizeof arguments.background);
-    options.idle_on_volumes =
-        dl2_option_without_effect(&program, &common, 1u << DL2_ENCODE_VOLUMES);
+    options->targets = selection.targets;
+    options->target_count = selection.target_count;
+    options->jobs = dl2_share_jobs(&common, world);
+    options->memory = (memory << 20) / (world ? world->local_size : 1);
+    options->world = world;
 
     struct dl2_transcode_result result;
     char label[64] = "transcode";
     if (world)
         snprintf(label, sizeof label, "transcode, 1 of %u ranks", dl2_world_size(world));
     dl2_progress_begin(&progress, label, item_name(), 0, common.quiet || !first);
-    int status = dl2_transcode(&options, &result, &error);
+    int status = dl2_transcode(options, &result, &error);
     dl2_progress_end(&progress);
     const bool failures = status == DL2_OK && result.failed_sources;
     if (status == DL2_OK && first)
-        print_result(&result, places[1]);
+        print_result(&result);
     const size_t facts = arguments.facts && result.complete ? result.variant_count : 0;
     for (size_t v = 0; status == DL2_OK && v < facts; v++)
-        status = save_facts(&result.variants[v], &error);
+        status = save_facts(&result.variants[v]);
     dl2_transcode_result_free(&result);
-    if (!first) /* rank 0 says it */
-        return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
-    return end_program(status, &error, failures);
+    if (first)
+        return end_program(status, failures);
+    return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
-static int transcode(char **places)
+static int transcode(void)
 {
     struct dl2_world *world;
     int exit_status = DL2_EXIT_FAILED;
-    const char *conflict = find_sharing_conflict(places[1], NULL);
+    const char *conflict = find_sharing_conflict(NULL);
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);
     if (dl2_share_open(&arguments.share, program.name, &world, &exit_status) != DL2_OK)
         return exit_status;
     const struct dl2_world *several = dl2_world_size(world) > 1 ? world : NULL;
-    conflict = find_sharing_conflict(places[1], several);
+    conflict = find_sharing_conflict(several);
     if (conflict && dl2_world_rank(world) == 0)
         fprintf(stderr, "%s: %s\n", program.name, conflict);
-    exit_status = conflict ? DL2_EXIT_USAGE : transcode_in_world(places, several);
+    exit_status = conflict ? DL2_EXIT_USAGE : transcode_in_world(several);
     dl2_world_close(world);
     return exit_status;
 }
 
 /* ---- Other tasks */
 
-static int copy(char **places)
+static int copy(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_progress progress;
-    const struct dl2_copy_options options = {.source = places[0],
-                                             .dest = places[1],
-                                             .samples = arguments.samples,
-                                             .label_field = arguments.label_field,
-                                             .pack = pack_options(places[1]),
-                                             .shuffle =
-                                                 given("shuffle") ? &arguments.shuffle : NULL,
-                                             .jobs = common.jobs,
-                                             .force = arguments.force,
-                                             .prune = arguments.prune,
-                                             .progress = &progress};
     struct dl2_copy_result result;
     dl2_progress_begin(&progress, "copy", "images", 0, common.quiet);
-    int status = dl2_copy(&options, &result, &error);
+    const int status = dl2_copy(options, &result, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK) {
         printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
-               DL2_SHOWN(places[1]), result.images, result.bytes, options.pack.container,
+               DL2_SHOWN(options->dest), result.images, result.bytes, options->pack.container,
                result.written, result.failed);
         print_order();
     }
-    return end_program(status, &error, result.failed > 0);
+    return end_program(status, result.failed > 0);
 }
 
-static int write_index(char **places)
+static int write_index(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    const char *path = places[0];
+    const char *path = options->source;
     char *remark;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, arguments.label_field, dl2_image_slice, common.jobs,
-                                         &count, &remark, &error);
+    const int status = dl2_dataset_write_index(path, options->label_field, dl2_image_slice,
+                                               common.jobs, &count, &remark, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
     if (remark)
         fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(remark));
     free(remark);
-    return end_program(status, &error, false);
+    return end_program(status, false);
 }
 
 /* Prints what a dataset is. */
-static int print_identity(const struct dl2_dataset *dataset, const char *path,
-                          struct dl2_error *error)
+static int print_identity(const struct dl2_dataset *dataset)
 {
     uint64_t fingerprint = 0;
     char clips[32] = "";
-    dl2_dataset_tell(dataset, path, false, &(struct dl2_progress){.done = 0});
-    DL2_TRY(dl2_dataset_fingerprint(dataset, &fingerprint, error));
-    DL2_AUTO_FREE char *name = dl2_dataset_variant_name(path);
+    dl2_dataset_tell(dataset, options->source, false, &progress);
+    DL2_TRY(dl2_dataset_fingerprint(dataset, &fingerprint, &error));
+    DL2_AUTO_FREE char *name = dl2_dataset_variant_name(options->source);
     if (!name)
-        return dl2_error_memory(error, "a dataset");
+        return dl2_error_memory(&error, "a dataset");
     const enum dl2_sample_kind kind = dl2_dataset_kind(dataset);
     if (kind == DL2_SAMPLE_CLIP || kind == DL2_SAMPLE_VOLUME)
         snprintf(clips, sizeof clips, "%s\t%zu\n", kind == DL2_SAMPLE_CLIP ? "clips" : "volumes",
@@ -346,42 +323,31 @@ static int print_identity(const struct dl2_dataset *dataset, const char *path,
     return DL2_OK;
 }
 
-static int identify(char **places)
+static int identify(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_dataset_options everything =
-        dl2_image_dataset_options(arguments.samples, arguments.label_field);
+        dl2_image_dataset_options(options->samples, options->label_field);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
     everything.decode_slice = dl2_gray_decode;
-    int status = dl2_dataset_open(places[0], &everything, &dataset, &error);
+    int status = dl2_dataset_open(options->source, &everything, &dataset, &error);
     if (status == DL2_OK) {
-        status = print_identity(dataset, places[0], &error);
+        status = print_identity(dataset);
         dl2_dataset_close(dataset);
     }
-    return end_program(status, &error, false);
+    return end_program(status, false);
 }
 
-static int survey(char **places)
+static int survey(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_progress progress;
     json_auto_t *survey = NULL;
-    const struct dl2_survey_options options = {.source = places[0],
-                                               .samples = arguments.samples,
-                                               .label_field = arguments.label_field,
-                                               .groups = arguments.groups,
-                                               .max_pixels = arguments.max_pixels,
-                                               .external = &arguments.external,
-                                               .jobs = common.jobs,
-                                               .progress = &progress};
     int status = arguments.json ? dl2_file_expect(arguments.json, &error) : DL2_OK;
     if (status == DL2_OK && arguments.groups)
         status = dl2_file_expect(arguments.groups, &error);
     if (status < 0)
-        return end_program(status, &error, false);
+        return end_program(status, false);
     dl2_progress_begin(&progress, "survey", "images", 0, common.quiet);
-    status = dl2_survey(&options, &survey, &error);
+    status = dl2_survey(options, arguments.groups, &survey, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
         dl2_survey_print(survey, stdout);
@@ -392,112 +358,94 @@ static int survey(char **places)
     json_array_foreach(bad, i, image) fprintf(stderr, "%s: %s: %s\n", program.name,
                                               DL2_SHOWN(dl2_json_get_text(image, "path", "")),
                                               DL2_SHOWN(dl2_json_get_text(image, "reason", "")));
-    return end_program(status, &error, json_array_size(bad) > 0);
+    return end_program(status, json_array_size(bad) > 0);
 }
 
-static int fit_tables(char **places)
+static int fit_tables(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_progress progress;
     size_t images, failed;
-    struct dl2_fit_options options = {.source = places[0],
-                                      .samples = arguments.samples,
-                                      .label_field = arguments.label_field,
-                                      .sensitivity = arguments.sensitivity,
-                                      .height = arguments.input_size,
-                                      .width = arguments.input_size,
-                                      .resolutions = selection.resolutions,
-                                      .max_pixels = arguments.max_pixels,
-                                      .external = &arguments.external,
-                                      .jobs = common.jobs,
-                                      .progress = &progress};
+    struct dl2_fit_options fit = {.common = options,
+                                  .sensitivity = arguments.sensitivity,
+                                  .height = arguments.each.input_size,
+                                  .width = arguments.each.input_size,
+                                  .resolutions = selection.resolutions};
     for (size_t i = 0; dl2_codec_at(i); i++)
         if (dl2_codec_at(i)->count_coefficients)
-            options.codec = dl2_codec_at(i);
-    if (!options.codec)
+            fit.codec = dl2_codec_at(i);
+    if (!fit.codec)
         return dl2_program_usage_error(&program, "--fit-tables: this build cannot write JPEG");
     if (arguments.sensitivity && given("input-size"))
         return dl2_program_usage_error(&program, "--input-size has no effect with --sensitivity, "
                                                  "which has the network's");
-    memcpy(options.area, arguments.crop_area, sizeof options.area);
+    memcpy(fit.area, arguments.crop_area, sizeof fit.area);
     int status = dl2_select_resolutions(&selection, &error);
-    options.resolution_count = selection.resolution_count;
+    fit.resolution_count = selection.resolution_count;
     if (status == DL2_OK)
         status = dl2_file_expect(arguments.fit_tables, &error);
     if (status < 0)
-        return end_program(status, &error, false);
+        return end_program(status, false);
     dl2_progress_begin(&progress, "fit tables", "images", 0, common.quiet);
-    status = dl2_fit_tables(&options, arguments.fit_tables, &images, &failed, &error);
+    status = dl2_fit_tables(&fit, arguments.fit_tables, &images, &failed, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
         printf("%s: tables for qualities 1 to %d, from %zu images; %zu failed\n",
                DL2_SHOWN(arguments.fit_tables), DL2_TABLES_QUALITIES, images, failed);
-    return end_program(status, &error, status == DL2_OK && failed);
+    return end_program(status, status == DL2_OK && failed);
 }
 
 /* ---- Videos */
 
 /* How frames are resized and encoded: the one target that the options come to. */
-static int select_frames(struct dl2_frame_rate *rate, struct dl2_error *error)
+static int select_frames(struct dl2_frame_rate *rate)
 {
     static char side[16];
     uint32_t short_side;
-    if (dl2_frames_parse(arguments.frames, rate, &short_side, error) < 0) {
-        dl2_error_prefix(error, "--frames");
+    if (dl2_frames_parse(arguments.frames, rate, &short_side, &error) < 0) {
+        dl2_error_prefix(&error, "--frames");
         return DL2_ERR_ARGUMENT;
     }
     if (!short_side && given("filter"))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+        return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "--filter has no effect: no frame is resized; give "
                              "--frames fps=N,short=N");
     snprintf(side, sizeof side, "%u", (unsigned)short_side);
     arguments.sizes[DL2_SHORT] = short_side ? side : NULL;
-    DL2_TRY(dl2_select_targets(&selection, error));
+    DL2_TRY(dl2_select_targets(&selection, &error));
+    options->targets = selection.targets;
+    options->target_count = selection.target_count;
     if (selection.target_count != 1)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+        return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "--frames makes one dataset: give --codec one codec, and --q one "
                              "quality");
     if (selection.targets[0].codec->video)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+        return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "--frames encodes frames as images; leave it out for %s, which makes "
                              "videos of videos",
                              selection.targets[0].codec->name);
     return selection.external
-               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+               ? dl2_error_set(&error, DL2_ERR_ARGUMENT,
                                "--frames encodes by codecs of this build; external ones take its "
                                "DEST as their SOURCE")
                : DL2_OK;
 }
 
-static int make_frames(char **places)
+static int make_frames(void)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_progress progress;
-    struct dl2_frames_options options = {.source = places[0],
-                                         .dest = places[1],
-                                         .labels = arguments.labels,
-                                         .pack = pack_options(places[1]),
-                                         .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
-                                         .max_pixels = arguments.max_pixels,
-                                         .jobs = common.jobs,
-                                         .force = arguments.force,
-                                         .prune = arguments.prune,
-                                         .progress = &progress};
+    struct dl2_frame_rate rate;
     struct dl2_frames_result result;
-    if (select_frames(&options.rate, &error) < 0)
-        return end_program(error.status, &error, false);
-    options.target = &selection.targets[0];
+    if (select_frames(&rate) < 0)
+        return end_program(error.status, false);
     dl2_progress_begin(&progress, "frames", "videos", 0, common.quiet);
-    const int status = dl2_frames_make(&options, &result, &error);
+    const int status = dl2_frames_make(options, rate, &result, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK) {
         printf("%s: %zu clips, %" PRIu64 " frames, %" PRIu64 " bytes, as %s; %zu written, "
                "%zu failed\n",
-               DL2_SHOWN(places[1]), result.clips, result.frames, result.bytes,
-               options.pack.container, result.written, result.failed);
+               DL2_SHOWN(options->dest), result.clips, result.frames, result.bytes,
+               options->pack.container, result.written, result.failed);
         print_order();
     }
-    return end_program(status, &error, result.failed > 0);
+    return end_program(status, result.failed > 0);
 }
 
 /* ---- Lists */
@@ -536,7 +484,6 @@ static int list_variants(const char *dest)
 /* Prints what this build has, after checking the other options. */
 static int print_list(const char *dest)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_select_targets(&selection, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
     if (arguments.list == DL2_LIST_VARIANTS)
@@ -554,7 +501,7 @@ static int print_list(const char *dest)
 
 static const struct {
     const char *option; /* NULL: what the program does without one */
-    int (*run)(char **places);
+    int (*run)(void);
     size_t places;
     const char *only; /* why most options have no effect */
 } tasks[] = {
@@ -621,11 +568,11 @@ static int run(char **places, size_t count)
         return dl2_program_usage_error(&program, "--%s takes one SOURCE", tasks[task].option);
     if (count != tasks[task].places)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
-    if (arguments.colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
+    if (options->colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
         return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");
-    if (count == 2 && given("shuffle") &&
-        !dl2_container_is_packed(pack_options(places[1]).container))
+    set_options(places[0], count == 2 ? places[1] : NULL);
+    if (count == 2 && given("shuffle") && !dl2_container_is_packed(options->pack.container))
         return dl2_program_usage_error(
             &program, "--shuffle has no effect: --container=%s has no order", container);
     idle = count == 2 ? find_idle_packing(places[1]) : NULL;
@@ -633,7 +580,7 @@ static int run(char **places, size_t count)
         return dl2_program_usage_error(
             &program, "--%s has no effect: DEST is %s", idle,
             dl2_dataset_is_remote(places[1]) ? "no folder, and is made as a whole" : "a table");
-    return tasks[task].run(places);
+    return tasks[task].run();
 }
 
 int main(int argc, char **argv)

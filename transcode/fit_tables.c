@@ -35,6 +35,7 @@ struct fit_slot {
 
 struct fit {
     const struct dl2_fit_options *options;
+    const struct dl2_transcode_options *common;
     struct dl2_dataset *dataset;
     struct dl2_fit_input input;
     struct dl2_encode_options encode;
@@ -92,11 +93,9 @@ static int take_image(const struct fit *fit, struct fit_worker *worker, size_t s
     const struct dl2_image *image;
     const uint8_t *data;
     size_t size;
-    struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
-    decode.max_pixels = fit->options->max_pixels;
-    decode.external = fit->options->external;
     DL2_TRY(dl2_dataset_read(fit->dataset, sample, &worker->bytes, &data, &size, error));
-    DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
+    DL2_TRY(dl2_image_decode(data, size, &fit->common->decode, &worker->image, &worker->scratch,
+                             error));
     DL2_TRY(dl2_resize_to(&worker->resizer, &worker->image, fit->resolution, &worker->resized,
                           &image, error));
     DL2_TRY(add_crops(fit, sample, image, sensitivity, error));
@@ -133,12 +132,12 @@ static int add_up(void *context, size_t slot, size_t item, struct dl2_error *err
     fit->sensitivity.crops += own->sensitivity.crops;
     if (own->bad && fit->tells) {
         dl2_dataset_sample(fit->dataset, fit->samples[item], &sample);
-        dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
+        dl2_progress_message(fit->common->progress, "%s: %s", sample.path, own->bad);
         fit->bad++;
     }
     free(own->bad);
     own->bad = NULL;
-    dl2_progress_update(fit->options->progress, ++fit->done, NULL);
+    dl2_progress_update(fit->common->progress, ++fit->done, NULL);
     return DL2_OK;
 }
 
@@ -170,7 +169,7 @@ static int fit_family(struct fit *fit, const struct dl2_parallel *loop,
     DL2_TRY(dl2_parallel_run(loop, error));
     if (!fit->sensitivity.crops)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no image could be read",
-                             fit->options->source);
+                             fit->common->source);
     const double least = LEAST_WEIGHT * fit->sensitivity.sums[0][0];
     for (int p = 0; p < PLANES; p++)
         for (int k = 0; k < 64; k++) {
@@ -184,7 +183,7 @@ static int fit_family(struct fit *fit, const struct dl2_parallel *loop,
 
 static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struct dl2_error *error)
 {
-    struct dl2_parallel loop = {.jobs = fit->options->jobs,
+    struct dl2_parallel loop = {.jobs = fit->common->jobs,
                                 .count = fit->count,
                                 .work = work,
                                 .emit = add_up,
@@ -193,7 +192,7 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
     DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantisation tables", error));
     DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantisation tables", error));
     fit->worker_count = loop.jobs;
-    fit->options->progress->total = fit->count * family_count(fit->options);
+    fit->common->progress->total = fit->count * family_count(fit->options);
     for (unsigned w = 0; w < loop.jobs; w++)
         DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
@@ -223,12 +222,12 @@ static int open_input(struct fit *fit, struct dl2_error *error)
 static int open_samples(struct fit *fit, struct dl2_error *error)
 {
     struct dl2_dataset_options all =
-        dl2_image_dataset_options(fit->options->samples, fit->options->label_field);
+        dl2_image_dataset_options(fit->common->samples, fit->common->label_field);
     struct dl2_random random;
     all.split = "train";
     all.val_fraction = 0;
-    DL2_TRY(dl2_dataset_open(fit->options->source, &all, &fit->dataset, error));
-    dl2_dataset_tell(fit->dataset, fit->options->source, false, fit->options->progress);
+    DL2_TRY(dl2_dataset_open(fit->common->source, &all, &fit->dataset, error));
+    dl2_dataset_tell(fit->dataset, fit->common->source, false, fit->common->progress);
     const size_t count = dl2_dataset_count(fit->dataset);
     DL2_TRY(DL2_NEW(&fit->samples, count, "quantisation tables", error));
     dl2_random_init(&random, 0, DL2_RANDOM_TABLES, 0, 0);
@@ -259,7 +258,7 @@ static int save(struct fit *fit, const char *path, const struct dl2_jpeg_family 
                 struct dl2_error *error)
 {
     json_t *about = json_copy(fit->input.about);
-    json_object_set_new(about, "source", dl2_json_text(fit->options->source));
+    json_object_set_new(about, "source", dl2_json_text(fit->common->source));
     json_object_set_new(about, "images", json_integer((json_int_t)(fit->count - fit->bad)));
     json_object_set_new(about, "crop_area",
                         json_pack("[f,f]", fit->options->area[0], fit->options->area[1]));
@@ -269,7 +268,7 @@ static int save(struct fit *fit, const char *path, const struct dl2_jpeg_family 
 int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size_t *images,
                    size_t *failed, struct dl2_error *error)
 {
-    DL2_CLEANUP(close_fit) struct fit fit = {.options = options};
+    DL2_CLEANUP(close_fit) struct fit fit = {.options = options, .common = options->common};
     DL2_AUTO_FREE struct dl2_jpeg_family *families = NULL;
     DL2_TRY(DL2_NEW(&families, family_count(options), "tables", error));
     DL2_TRY(open_input(&fit, error));

@@ -8,30 +8,20 @@
 #ifndef DL2_TRANSCODE_FIT_TABLES_H
 #define DL2_TRANSCODE_FIT_TABLES_H
 
-#include "codec/codec.h"
-#include "common/error.h"
-#include "common/progress.h"
-#include "dataset/dataset.h"
-#include "pixels/resolution.h"
-
-#include <stdint.h>
+#include "transcode/transcode.h"
 
 enum { DL2_FIT_IMAGES = 1000 };
 
+/* Beside those of struct dl2_transcode_options: source, of whose split `train` images are taken, or
+ * of all where it has none, samples, label_field, decode, jobs and progress. */
 struct dl2_fit_options {
-    enum dl2_samples samples;      /* frames of clips are images here */
-    const char *label_field;       /* as in struct dl2_dataset_options */
-    const char *source;            /* images of its split `train`, or all where it has none */
-    const char *sensitivity;       /* a network's; NULL: of the pipeline alone */
-    unsigned height, width;        /* of the input, where `sensitivity` is NULL */
-    const struct dl2_codec *codec; /* takes tables */
-    double area[2];                /* of crops: the least and the most of an image's */
+    const struct dl2_transcode_options *common;
+    const char *sensitivity;                  /* a network's; NULL: of the pipeline alone */
+    unsigned height, width;                   /* of the input, where `sensitivity` is NULL */
+    const struct dl2_codec *codec;            /* takes tables */
+    double area[2];                           /* of crops: the least and the most of an image's */
     const struct dl2_resolution *resolutions; /* a family for each, with each subsampling */
     size_t resolution_count;
-    uint64_t max_pixels;                          /* of an image */
-    const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
-    unsigned jobs;                                /* 0: dl2_cpu_count() */
-    struct dl2_progress *progress;
 };
 
 /*

@@ -54,7 +54,9 @@ struct worker {
 };
 
 struct ingest {
-    const struct dl2_frames_options *options;
+    const struct dl2_transcode_options *options;
+    const struct dl2_transcode_target *target; /* by which frames are resized and encoded */
+    struct dl2_frame_rate rate;
     struct dl2_frames_result *result;
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
@@ -138,9 +140,9 @@ int dl2_frames_parse(const char *text, struct dl2_frame_rate *rate, uint32_t *sh
 /* What decides a clip's bytes beside its video; of a packed DEST, with all videos. */
 static int describe_settings(struct ingest *ingest, struct dl2_error *error)
 {
-    const struct dl2_frames_options *options = ingest->options;
-    const struct dl2_encode_options *encode = &options->target->encode;
-    const struct dl2_codec *codec = options->target->codec;
+    const struct dl2_transcode_options *options = ingest->options;
+    const struct dl2_encode_options *encode = &ingest->target->encode;
+    const struct dl2_codec *codec = ingest->target->codec;
     json_auto_t *versions = dl2_codec_versions();
     uint64_t source = 0;
     if (ingest->packed)
@@ -148,9 +150,9 @@ static int describe_settings(struct ingest *ingest, struct dl2_error *error)
     ingest->settings = json_pack(
         "{s:s, s:i, s:i, s:o, s:s, s:i, s:i, s:s?, s:s?, s:o*, s:O?, s:s, s:s, s:s, s:I, s:I, s:I, "
         "s:I}",
-        "schema", SCHEMA, "fps", (int)options->rate.numerator, "fps_divisor",
-        (int)options->rate.denominator, "resize", dl2_resolution_json(&options->target->resolution),
-        "codec", options->target->name ? options->target->name : codec->name, "quality",
+        "schema", SCHEMA, "fps", (int)ingest->rate.numerator, "fps_divisor",
+        (int)ingest->rate.denominator, "resize", dl2_resolution_json(&ingest->target->resolution),
+        "codec", ingest->target->name ? ingest->target->name : codec->name, "quality",
         encode->quality, "effort", encode->effort, "subsampling", encode->subsampling, "restart",
         encode->restart, "encoder",
         codec->encoder_parameters ? codec->encoder_parameters(encode) : NULL, "library",
@@ -159,7 +161,7 @@ static int describe_settings(struct ingest *ingest, struct dl2_error *error)
         (json_int_t)options->pack.shard_bytes, "shuffle",
         options->shuffle ? (json_int_t)*options->shuffle : (json_int_t)-1, "source",
         (json_int_t)source, "max_pixels",
-        (json_int_t)(ingest->packed ? options->max_pixels : 0)); /* decides what fails */
+        (json_int_t)(ingest->packed ? options->decode.max_pixels : 0)); /* decides what fails */
     return ingest->settings ? DL2_OK : dl2_error_memory(error, "a record");
 }
 
@@ -273,7 +275,7 @@ static int frame_path(const struct ingest *ingest, const char *key, size_t numbe
                       struct dl2_error *error)
 {
     return dl2_format(path, error, "%s/%s/%05zu.%s", ingest->options->dest, key, number,
-                      ingest->options->target->codec->extension);
+                      ingest->target->codec->extension);
 }
 
 /* Is the clip there, made of the video as it is now? */
@@ -351,7 +353,7 @@ static int keep_frame(struct clip *clip, const struct dl2_bytes *encoded, struct
 static int encode_frame(const struct ingest *ingest, struct worker *worker, struct dl2_video *video,
                         size_t number, struct dl2_error *error)
 {
-    const struct dl2_transcode_target *target = ingest->options->target;
+    const struct dl2_transcode_target *target = ingest->target;
     const struct dl2_video_info *info = dl2_video_info(video);
     struct dl2_raster raster;
     DL2_TRY(dl2_video_seek(video, number, error));
@@ -376,7 +378,7 @@ static int encode_frame(const struct ingest *ingest, struct worker *worker, stru
 static int encode_frames(const struct ingest *ingest, struct worker *worker,
                          struct dl2_video *video, struct clip *clip, struct dl2_error *error)
 {
-    const struct dl2_frame_rate rate = ingest->options->rate;
+    const struct dl2_frame_rate rate = ingest->rate;
     const size_t frames = dl2_video_info(video)->frames;
     const uint64_t count = dl2_video_times_before(video, frames, rate);
     if (count > DL2_FRAMES_MOST)
@@ -407,7 +409,7 @@ static int read_video(const struct ingest *ingest, struct worker *worker, size_t
     size_t size;
     struct dl2_video *video;
     DL2_TRY(dl2_dataset_read(ingest->dataset, item, &worker->file, &data, &size, error));
-    DL2_TRY(dl2_video_open(data, size, ingest->options->max_pixels, &video, error));
+    DL2_TRY(dl2_video_open(data, size, ingest->options->decode.max_pixels, &video, error));
     dl2_bytes_free(&worker->file); /* the video has what it needs */
     const int status = encode_frames(ingest, worker, video, clip, error);
     dl2_video_notes_add(&clip->notes.videos, dl2_video_info(video));
@@ -450,7 +452,7 @@ static int write_packed(struct ingest *ingest, const struct dl2_source_item *vid
     DL2_TRY(DL2_NEW(&frames, clip->count, "a clip", error));
     for (size_t i = 0; i < clip->count; i++)
         frames[i] =
-            (struct dl2_writer_frame){.extension = ingest->options->target->codec->extension,
+            (struct dl2_writer_frame){.extension = ingest->target->codec->extension,
                                       .data = clip->bytes.data + clip->frames[i].at,
                                       .size = clip->frames[i].size};
     return dl2_writer_add_clip(ingest->writer, video->key, video->label, frames, clip->count, NULL,
@@ -572,7 +574,7 @@ static int check_classes(const struct ingest *ingest, struct dl2_error *error)
 
 static int open_source(struct ingest *ingest, struct dl2_error *error)
 {
-    const struct dl2_frames_options *options = ingest->options;
+    const struct dl2_transcode_options *options = ingest->options;
     struct dl2_dataset_options videos = DL2_DATASET_DEFAULTS;
     videos.keep = dl2_codec_is_image_file;
     videos.takes_videos = true;
@@ -707,6 +709,8 @@ static int complete(struct ingest *ingest, struct dl2_error *error)
                                 ingest->options->dest);
     }
     ingest->journal = NULL;
+                            .target = options->targets,
+                            .rate = rate,
     DL2_TRY(write_record(ingest, error));
     tell_notes(ingest);
     tell_reading(ingest);
@@ -715,7 +719,7 @@ static int complete(struct ingest *ingest, struct dl2_error *error)
 
 static int run_ingest(struct ingest *ingest, struct dl2_error *error)
 {
-    const struct dl2_frames_options *options = ingest->options;
+    const struct dl2_transcode_options *options = ingest->options;
     DL2_TRY(open_source(ingest, error));
     ingest->result->failed += dl2_dataset_missing(ingest->dataset);
     DL2_TRY(describe_settings(ingest, error));
@@ -725,14 +729,8 @@ static int run_ingest(struct ingest *ingest, struct dl2_error *error)
         ingest->result->failed += missing;
         return DL2_OK;
     }
-    if (ingest->packed)
-        DL2_TRY(dl2_writer_open_like(options->dest, &options->pack, ingest->dataset,
-                                     &ingest->writer, error));
-    else if (dl2_dataset_is_packed(options->dest))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s holds a packed dataset; name another DEST, or remove it",
-                             options->dest);
-    else
+    DL2_TRY(dl2_output_open_copy(options, ingest->dataset, &ingest->writer, error));
+    if (!ingest->packed)
         DL2_TRY(begin_journal(ingest, error));
     DL2_TRY(make_all(ingest, error));
     if (!ingest->result->clips)
@@ -740,8 +738,8 @@ static int run_ingest(struct ingest *ingest, struct dl2_error *error)
     return complete(ingest, error);
 }
 
-int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_result *result,
-                    struct dl2_error *error)
+int dl2_frames_make(const struct dl2_transcode_options *options, struct dl2_frame_rate rate,
+                    struct dl2_frames_result *result, struct dl2_error *error)
 {
     *result = (struct dl2_frames_result){0};
     struct ingest ingest = {.options = options,
@@ -754,8 +752,7 @@ int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--frames writes to a folder of this machine; --copy takes it from "
                              "there");
-    int status = dl2_output_begin_copy(options->source, options->dest, options->pack.container,
-                                       options->progress, &lock, error);
+    int status = dl2_output_begin_copy(options, &lock, error);
     if (status == DL2_OK)
         status = run_ingest(&ingest, error);
     if (ingest.journal)

@@ -17,26 +17,10 @@
 #define DL2_TRANSCODE_FRAMES_H
 
 #include "codec/video.h"
-#include "common/progress.h"
-#include "dataset/writer.h"
 #include "transcode/transcode.h"
 
 /* Frames of a clip at most: their numbers have five digits. */
 enum { DL2_FRAMES_MOST = 100000 };
-
-struct dl2_frames_options {
-    const char *source, *dest; /* DEST is a folder of this machine */
-    const char *labels;        /* dl2_dataset_options.labels; NULL: folders say the classes */
-    struct dl2_frame_rate rate;
-    const struct dl2_transcode_target *target; /* how frames are resized and encoded */
-    struct dl2_writer_options pack;            /* what clips lie in; it may be "folder" */
-    const uint64_t *shuffle;                   /* packs clips in a random order; or NULL */
-    uint64_t max_pixels;                       /* of a video's frame */
-    unsigned jobs;                             /* 0: one a processor; each holds one video */
-    bool force;                                /* make everything again */
-    bool prune; /* remove clips of earlier runs from a folder whose video is gone */
-    struct dl2_progress *progress; /* also names videos that cannot be read, and what was dropped */
-};
 
 /* Of the whole DEST, with what earlier runs made. */
 struct dl2_frames_result {
@@ -51,8 +35,10 @@ int dl2_frames_parse(const char *text, struct dl2_frame_rate *rate, uint32_t *sh
                      struct dl2_error *error);
 
 /* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Videos that cannot be read are no
- * error here but counted. */
-int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_result *result,
-                    struct dl2_error *error);
+ * error here but counted. Of the options: source, dest, labels, the first target, by which frames
+ * are resized and encoded, decode's max_pixels, pack, shuffle, force, prune, progress and jobs, of
+ * which each holds one video. */
+int dl2_frames_make(const struct dl2_transcode_options *options, struct dl2_frame_rate rate,
+                    struct dl2_frames_result *result, struct dl2_error *error);
 
 #endif

@@ -345,15 +345,27 @@ int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_
     return lock_file(lock, LOCK_EX, error);
 }
 
-int dl2_output_begin_copy(const char *source, const char *dest, const char *container,
-                          struct dl2_progress *progress, struct dl2_output_lock *lock,
+int dl2_output_begin_copy(const struct dl2_transcode_options *options, struct dl2_output_lock *lock,
                           struct dl2_error *error)
 {
-    DL2_TRY(check_copy(source, dest, container, error));
-    if (!dl2_output_is_folder(dest))
+    DL2_TRY(check_copy(options->source, options->dest, options->pack.container, error));
+    if (!dl2_output_is_folder(options->dest))
         return DL2_OK;
-    DL2_TRY(dl2_make_folders(dest, error));
-    return dl2_output_lock(dest, progress, lock, error);
+    DL2_TRY(dl2_make_folders(options->dest, error));
+    return dl2_output_lock(options->dest, options->progress, lock, error);
+}
+
+int dl2_output_open_copy(const struct dl2_transcode_options *options,
+                         const struct dl2_dataset *dataset, struct dl2_writer **writer,
+                         struct dl2_error *error)
+{
+    if (dl2_container_is_packed(options->pack.container))
+        return dl2_writer_open_like(options->dest, &options->pack, dataset, writer, error);
+    return dl2_dataset_is_packed(options->dest)
+               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s holds a packed dataset; name another DEST, or remove it",
+                               options->dest)
+               : DL2_OK;
 }
 
 /* Compares the digest of the part that had the lock alone. */

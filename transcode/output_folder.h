@@ -3,9 +3,7 @@
 #ifndef DL2_TRANSCODE_OUTPUT_FOLDER_H
 #define DL2_TRANSCODE_OUTPUT_FOLDER_H
 
-#include "common/error.h"
-#include "common/progress.h"
-#include "dataset/dataset.h"
+#include "transcode/transcode.h"
 
 struct dl2_variant;
 
@@ -51,9 +49,12 @@ int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_
                     struct dl2_error *error);
 /* Makes and locks a DEST that is a folder. It is to be a copy: neither may lie in the other, or
  * DL2_ERR_ARGUMENT. */
-int dl2_output_begin_copy(const char *source, const char *dest, const char *container,
-                          struct dl2_progress *progress, struct dl2_output_lock *lock,
+int dl2_output_begin_copy(const struct dl2_transcode_options *options, struct dl2_output_lock *lock,
                           struct dl2_error *error);
+/* Begins a copy of a dataset whose container is packed, and refuses a packed DEST for another. */
+int dl2_output_open_copy(const struct dl2_transcode_options *options,
+                         const struct dl2_dataset *dataset, struct dl2_writer **writer,
+                         struct dl2_error *error);
 
 /*
  * The same for a part. *joins: other parts are at work. Else this one has the lock alone, so that

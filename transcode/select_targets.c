@@ -115,11 +115,7 @@ static int add_goal(struct dl2_selection *selection, const char *text, int numbe
                     struct dl2_error *error)
 {
     const struct dl2_transcode_arguments *arguments = selection->arguments;
-    struct dl2_quality_target rest = {.rule = arguments->rule,
-                                      .miss = arguments->miss,
-                                      .tolerance = arguments->tolerance,
-                                      .input_size = arguments->input_size,
-                                      .probes = arguments->probes};
+    struct dl2_quality_target rest = arguments->each;
     struct dl2_quality_target *own = &selection->goals[selection->goal_count];
     (void)number;
     if (selection->goal_count == DL2_MAX_GOALS)
@@ -352,7 +348,7 @@ static int complete_codecs(struct dl2_selection *selection, struct dl2_error *er
     for (size_t c = 0; !conflict && c < selection->count; c++) {
         struct dl2_settings *item = &selection->items[c];
         const struct dl2_encode_options own = {.settings = item->values};
-        if (arguments->metadata == DL2_METADATA_KEEP && !item->codec->metadata_bytes)
+        if (arguments->run.metadata == DL2_METADATA_KEEP && !item->codec->metadata_bytes)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "--metadata keep: %s files hold no EXIF or XMP; give the codec a "
                                  "run of its own",
@@ -478,11 +474,12 @@ static const char *find_idle(const struct dl2_selection *selection)
                "input_ssim";
     if (scanned && given(selection, "probes"))
         return "--probes has no effect: all qualities are tried for a score of JPEG";
-    if (scanned && arguments->rule == DL2_TARGET_AT_LEAST && given(selection, "target-tolerance"))
+    if (scanned && arguments->each.rule == DL2_TARGET_AT_LEAST &&
+        given(selection, "target-tolerance"))
         return "--target-tolerance has no effect: all qualities are tried for a score of JPEG";
-    if (arguments->miss == DL2_MISS_COPY && !scored)
+    if (arguments->each.miss == DL2_MISS_COPY && !scored)
         return "--on-miss copy has no effect on targets of sizes";
-    if (arguments->miss == DL2_MISS_COPY && !arguments->never_larger)
+    if (arguments->each.miss == DL2_MISS_COPY && !arguments->run.never_larger)
         return "--on-miss copy has no effect with --never-larger=no";
     return NULL;
 }

@@ -19,29 +19,22 @@ enum { DL2_LIST_CODECS, DL2_LIST_CONTAINERS, DL2_LIST_SETTINGS, DL2_LIST_VARIANT
 enum dl2_size_option { DL2_SHORT, DL2_MAX_SIDE, DL2_FIT, DL2_SIZE_OPTIONS };
 
 struct dl2_transcode_arguments {
+    struct dl2_transcode_options run; /* what options say of it as it is */
     const char *codecs, *qualities, *efforts, *targets, *range;
-    double tolerance;
-    unsigned probes, rule, miss;         /* the latter are enum dl2_target_rule and ..._miss */
+    struct dl2_quality_target each;      /* what all of --target have in common */
     const char *sizes[DL2_SIZE_OPTIONS]; /* NULL: not given */
     unsigned filter;                     /* the number of a word of dl2_filter_words */
     unsigned subsampling, restart;       /* numbers of words, or DL2_ENCODERS_OWN */
-    uint8_t background[3];
-    uint64_t max_pixels, memory_mib;
+    uint64_t memory_mib;
     struct dl2_external_decoders external; /* to read sources */
-    unsigned colour;                       /* enum dl2_colour_rule */
-    unsigned metadata;                     /* enum dl2_metadata_rule */
-    bool never_larger, force, prune;
-    unsigned samples; /* enum dl2_samples */
-    const char *label_field;
-    unsigned container; /* a number for dl2_container_name() */
-    unsigned shard_mib, shards;
+    unsigned container;                    /* a number for dl2_container_name() */
+    unsigned shard_mib;
     bool copy, index, survey, identify;
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;
-    const char *frames, *labels;
+    const char *frames;
     uint64_t shuffle; /* a seed, if it was given */
     struct dl2_share share;
-    unsigned input_size;
     double crop_area[2];
     unsigned list;
 };

@@ -20,6 +20,20 @@
 enum { THUMB_WIDTH = 9, THUMB_HEIGHT = 8, BANDS = 4, BINS = 24, CHANNELS = 3 };
 enum { MAX_GROUPS = 1000, MAX_SHOWN = 5 };
 
+/* What is measured of each image, in the order of the report and of the table. */
+enum { WIDTH, HEIGHT, SHORT, BYTES, BITS_PER_PIXEL, QUALITY, FIGURES };
+static const struct figure {
+    const char *name;
+    int digits; /* in the table */
+} figures[] = {
+    [WIDTH] = {"width", 0},
+    [HEIGHT] = {"height", 0},
+    [SHORT] = {"short", 0},
+    [BYTES] = {"bytes", 0},
+    [BITS_PER_PIXEL] = {"bits_per_pixel", 3},
+    [QUALITY] = {"quality", 0},
+};
+
 /* What is known of one image. */
 struct survey_image {
     const struct dl2_codec *codec; /* NULL: no codec knows it */
@@ -28,6 +42,7 @@ struct survey_image {
     struct dl2_coding coding;
     bool has_coding;
     uint64_t bytes;
+    double figures[FIGURES];                 /* NAN: it has none */
     double mean[CHANNELS], square[CHANNELS]; /* of its pixels' values */
     uint64_t hash;
     uint8_t thumb[THUMB_WIDTH * THUMB_HEIGHT];
@@ -41,7 +56,7 @@ struct survey_worker {
 };
 
 struct survey {
-    const struct dl2_survey_options *options;
+    const struct dl2_transcode_options *options;
     struct dl2_dataset *dataset;
     size_t count;
     struct survey_image *images;
@@ -54,6 +69,19 @@ struct survey {
 enum { TRAINING = 't', VALIDATION = 'v' };
 
 /* ---- One image */
+
+static void set_figures(struct survey_image *image)
+{
+    const double width = dl2_upright_width(&image->info), height = dl2_upright_height(&image->info);
+    const double bytes = (double)image->bytes;
+    const bool graded = image->has_coding && image->coding.quality;
+    image->figures[WIDTH] = width;
+    image->figures[HEIGHT] = height;
+    image->figures[SHORT] = fmin(width, height);
+    image->figures[BYTES] = bytes;
+    image->figures[BITS_PER_PIXEL] = 8 * bytes / (width * height);
+    image->figures[QUALITY] = graded ? image->coding.quality : (double)NAN;
+}
 
 /* Sums of all pixels, and of those of each cell of the thumbnail. */
 static void measure(const struct dl2_image *image, struct survey_image *out)
@@ -112,18 +140,17 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
 {
     const uint8_t *data;
     size_t size;
-    struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
-    decode.max_pixels = survey->options->max_pixels;
-    decode.external = survey->options->external;
+    struct dl2_decode_options decode = survey->options->decode;
+    decode.info = &out->info;
     DL2_TRY(dl2_dataset_read(survey->dataset, index, &worker->bytes, &data, &size, error));
     out->bytes = size;
-    out->codec = dl2_codec_sniff(data, size);
-    DL2_TRY(dl2_image_read_info(data, size, &out->info, error));
-    out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
+    out->codec = dl2_codec_sniff(data, size);
+    out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
     DL2_TRY(dl2_image_read_colour(data, size, &out->info, &worker->colour, error));
     if (worker->colour.form != DL2_COLOUR_SRGB && !(out->colour = strdup(worker->colour.name)))
         return dl2_error_memory(error, "a survey");
+    set_figures(out);
     measure(&worker->image, out);
     make_thumb(&worker->image, out);
     return DL2_OK;
@@ -289,9 +316,8 @@ static int find_uses(struct survey *survey, const struct dl2_dataset_options *al
 
 /* ---- The file of groups */
 
-static int write_groups(const struct survey *survey, struct dl2_error *error)
+static int write_groups(const struct survey *survey, const char *path, struct dl2_error *error)
 {
-    const char *path = survey->options->groups;
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     DL2_AUTO_FREE size_t *number = NULL;
     size_t groups = 0;
@@ -317,18 +343,18 @@ static int write_groups(const struct survey *survey, struct dl2_error *error)
 
 /* ---- The report */
 
-/* Adds to a number of an object, which begins as 0. */
+/* Adds to a number of an object, which begins as 0 and keeps its place. */
 static void add_to(json_t *counts, const char *word, json_int_t more)
 {
     const json_int_t so_far = json_integer_value(json_object_get(counts, word));
     json_object_set_new(counts, word, json_integer(so_far + more));
 }
 
-static void count_number(json_t *counts, long number)
+static void count_number(json_t *report, const char *group, long number)
 {
     char word[32];
     snprintf(word, sizeof word, "%ld", number);
-    add_to(counts, word, 1);
+    add_to(json_object_get(report, group), word, 1);
 }
 
 /* Order statistics and a histogram; sorts the values. */
@@ -351,110 +377,53 @@ static json_t *distribution(double *values, size_t count)
                      dl2_json_real(summary.max), "histogram", bins);
 }
 
-static double width_of(const struct survey_image *image)
-{
-    return dl2_upright_width(&image->info);
-}
-
-static double height_of(const struct survey_image *image)
-{
-    return dl2_upright_height(&image->info);
-}
-
-static double bytes_of(const struct survey_image *image)
-{
-    return (double)image->bytes;
-}
-
-static double short_side_of(const struct survey_image *image)
-{
-    return fmin(width_of(image), height_of(image));
-}
-
-static double bits_per_pixel_of(const struct survey_image *image)
-{
-    return 8 * bytes_of(image) / (width_of(image) * height_of(image));
-}
-
-static double quality_of(const struct survey_image *image)
-{
-    return image->has_coding && image->coding.quality ? image->coding.quality : (double)NAN;
-}
-
-/* What is measured of each image, in the order of the report and of the table. */
-static const struct figure {
-    const char *name;
-    double (*of)(const struct survey_image *image); /* NAN: it has none */
-    int digits;                                     /* in the table */
-} figures[] = {
-    {"width", width_of, 0},
-    {"height", height_of, 0},
-    {"short", short_side_of, 0},
-    {"bytes", bytes_of, 0},
-    {"bits_per_pixel", bits_per_pixel_of, 3},
-    {"quality", quality_of, 0},
-};
-enum { FIGURES = sizeof figures / sizeof *figures };
-
 static void add_distributions(const struct survey *survey, json_t *report, double *scratch)
 {
     for (int f = 0; f < FIGURES; f++) {
         size_t count = 0;
-        for (size_t i = 0; i < survey->count; i++) {
-            const struct survey_image *image = &survey->images[i];
-            const double own = image->bad ? (double)NAN : figures[f].of(image);
-            if (isfinite(own))
-                scratch[count++] = own;
-        }
+        for (size_t i = 0; i < survey->count; i++)
+            if (!survey->images[i].bad && isfinite(survey->images[i].figures[f]))
+                scratch[count++] = survey->images[i].figures[f];
         if (count)
             json_object_set_new(report, figures[f].name, distribution(scratch, count));
     }
 }
 
-static void add_format(json_t *formats, const struct survey_image *image)
-{
-    const char *name = image->codec->name;
-    if (!json_object_get(formats, name))
-        json_object_set_new(formats, name, json_object());
-    json_t *entry = json_object_get(formats, name);
-    add_to(entry, "images", 1);
-    add_to(entry, "bytes", (json_int_t)image->bytes);
-    add_to(entry, "pixels", (json_int_t)image->info.width * image->info.height);
-}
-
 static void add_counts(const struct survey *survey, json_t *report)
 {
-    json_t *formats = json_object(), *channels = json_object(), *bits = json_object(),
-           *orientations = json_object(), *qualities = json_object(), *subsamplings = json_object(),
-           *colours = json_object();
-    json_int_t alpha = 0, cmyk = 0, deep = 0, has_more = 0, progressive = 0, exact = 0;
+    dl2_json_add(report, json_pack("{s:{}, s:{}, s:{}, s:i, s:i, s:i, s:i, s:{}, s:{}, s:{s:{}, "
+                                   "s:i, s:{}, s:i}}",
+                                   "formats", "channels", "bits", "alpha", 0, "cmyk", 0, "has_more",
+                                   0, "above_8_bits", 0, "colours", "orientations", "jpeg",
+                                   "qualities", "exact", 0, "subsamplings", "progressive", 0));
+    json_t *formats = json_object_get(report, "formats"), *jpeg = json_object_get(report, "jpeg");
     for (size_t i = 0; i < survey->count; i++) {
         const struct survey_image *image = &survey->images[i];
+        const struct dl2_image_info *info = &image->info;
         if (image->bad)
             continue;
-        add_format(formats, image);
-        count_number(channels, image->info.channels);
-        count_number(bits, image->info.bits);
-        count_number(orientations, image->info.orientation);
-        alpha += image->info.alpha;
-        has_more += image->info.has_more;
-        cmyk += image->info.cmyk;
-        deep += image->info.bits > 8;
+        const char *name = image->codec->name;
+        if (!json_object_get(formats, name))
+            json_object_set_new(formats, name, json_object());
+        add_to(json_object_get(formats, name), "images", 1);
+        add_to(json_object_get(formats, name), "bytes", (json_int_t)image->bytes);
+        add_to(json_object_get(formats, name), "pixels", (json_int_t)info->width * info->height);
+        count_number(report, "channels", info->channels);
+        count_number(report, "bits", info->bits);
+        count_number(report, "orientations", info->orientation);
+        add_to(report, "alpha", info->alpha);
+        add_to(report, "has_more", info->has_more);
+        add_to(report, "cmyk", info->cmyk);
+        add_to(report, "above_8_bits", info->bits > 8);
         if (image->colour)
-            add_to(colours, image->colour, 1);
+            add_to(json_object_get(report, "colours"), image->colour, 1);
         if (!image->has_coding)
             continue;
-        count_number(qualities, image->coding.quality);
-        add_to(subsamplings, image->coding.subsampling, 1);
-        exact += image->coding.exact;
-        progressive += image->coding.progressive;
+        count_number(jpeg, "qualities", image->coding.quality);
+        add_to(json_object_get(jpeg, "subsamplings"), image->coding.subsampling, 1);
+        add_to(jpeg, "exact", image->coding.exact);
+        add_to(jpeg, "progressive", image->coding.progressive);
     }
-    json_t *jpeg = json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
-                             "subsamplings", subsamplings, "progressive", progressive);
-    dl2_json_add(report, json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "formats",
-                                   formats, "channels", channels, "bits", bits, "alpha", alpha,
-                                   "cmyk", cmyk, "has_more", has_more, "above_8_bits", deep,
-                                   "colours", colours, "orientations", orientations, "jpeg", jpeg));
 }
 
 static void add_channels(const struct survey *survey, json_t *report)
@@ -634,7 +603,8 @@ static void close_survey(struct survey *survey)
     dl2_dataset_close(survey->dataset);
 }
 
-int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error)
+int dl2_survey(const struct dl2_transcode_options *options, const char *groups, json_t **out,
+               struct dl2_error *error)
 {
     DL2_CLEANUP(close_survey) struct survey survey = {.options = options};
     const struct dl2_dataset_options all =
@@ -646,8 +616,8 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     DL2_TRY(run_survey(&survey, error));
     json_auto_t *report = NULL;
     DL2_TRY(make_report(&survey, &report, error));
-    if (options->groups)
-        DL2_TRY(write_groups(&survey, error));
+    if (groups)
+        DL2_TRY(write_groups(&survey, groups, error));
     *out = json_incref(report);
     return DL2_OK;
 }

@@ -55,19 +55,19 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_CHOICE, "target-rule", 0, "at-least|nearest",
      "File that an image has with --target: the smallest that meets it (the largest that keeps a "
      "size), or the one nearest to it on either side",
-     AT(rule), .words = dl2_target_rules, .commands = DL2_ENCODES},
+     AT(each.rule), .words = dl2_target_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_REAL, "target-tolerance", 0, "SHARE",
      "Closeness to the target at which a search may end, as a share of what is lost (mean squared "
      "error, 1 - SSIM, 100 - SSIMULACRA2, a distance) or of the bytes; JPEG tries all qualities "
      "for a score",
-     AT(tolerance), .min = 0, .max = 1, .commands = DL2_ENCODES},
+     AT(each.tolerance), .min = 0, .max = 1, .commands = DL2_ENCODES},
     {DL2_OPTION_UINT, "probes", 0, "N",
-     "Files that a search makes of an image at most; JPEG makes none for a score", AT(probes),
+     "Files that a search makes of an image at most; JPEG makes none for a score", AT(each.probes),
      .min = 1, .max = 100, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "on-miss", 0, "best|copy|fail",
      "Where no quality meets the target: take the nearest file, copy the source's if it is of the "
      "variant's codec, or fail the image",
-     AT(miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
+     AT(each.miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling),
      .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
@@ -86,7 +86,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "be encoded; not if it is resized, must be turned upright, has transparent pixels, or is a "
      "JPEG of RGB, "
      "CMYK or arithmetic codes",
-     AT(never_larger), .words = no_yes, .commands = DL2_ENCODES},
+     AT(run.never_larger), .words = no_yes, .commands = DL2_ENCODES},
     {DL2_OPTION_TEXT, "short", 0, "LIST",
      "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
      "is a variant of its own, as jpeg-75@320; smaller images keep their size",
@@ -101,23 +101,24 @@ const struct dl2_option dl2_transcode_rows[] = {
      "name, as in jpeg-75@320-box",
      AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
-     AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = DL2_ENCODES},
+     AT(run.decode.background), .parse = dl2_parse_colour, .unset = "white",
+     .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
      "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
-     AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
+     AT(run.colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "metadata", 0, "keep|drop|usual",
      "EXIF and XMP: keep them, with the orientation of upright pixels and without thumbnail; drop "
      "them, so that no file is copied that has any, or comments; or usual: files that are encoded "
      "have none, files that are copied keep theirs",
-     AT(metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES},
-    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+     AT(run.metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(run.samples),
      .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field),
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(run.label_field),
      .commands =
          DL2_ENCODES | 1 << DL2_COPY | 1 << DL2_INDEX | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
-    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
-     .min = 1, .max = 4294967295.0,
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels",
+     AT(run.decode.max_pixels), .min = 1, .max = 4294967295.0,
      .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
      "Memory for all images in work together, which limits how many large ones are in work at "
@@ -136,7 +137,7 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
      "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "
      "Something-Something), or Kinetics' columns label, youtube_id, time_start, time_end and split",
-     AT(labels), .commands = DL2_MAKES_FRAMES},
+     AT(run.labels), .commands = DL2_MAKES_FRAMES},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
@@ -148,7 +149,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Divide each split into N shards, whose numbers of images differ by at most one, instead of "
      "by "
      "size",
-     AT(shards), .min = 1, .max = 1u << 20, .unset = "as many as --shard makes",
+     AT(run.pack.shards), .min = 1, .max = 1u << 20, .unset = "as many as --shard makes",
      .commands = DL2_ENCODES | 1 << DL2_COPY},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
      "Pack images in a random order, the same for the same seed (0 if none is given), so that a "
@@ -172,12 +173,12 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},
-    {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force),
+    {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(run.force),
      .commands = DL2_WRITES | DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
      "DEST that SOURCE lacks) instead of naming them",
-     AT(prune), .commands = DL2_WRITES | DL2_ENCODES_ALL},
+     AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share),
@@ -191,7 +192,7 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_UINT, "input-size", 0, "N",
      "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
      "to it; and --target's input_psnr and input_ssim compare images at it",
-     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .commands = DL2_FITS | DL2_ENCODES},
+     AT(each.input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .commands = DL2_FITS | DL2_ENCODES},
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
      .parse = parse_crop_area, .unset = "0.08,1", .commands = DL2_FITS},
