@@ -79,22 +79,26 @@ int dl2_video_pixels(struct dl2_video *video, struct dl2_raster *raster, struct 
     return engines[0]->pixels(video, raster, error);
 }
 
-int dl2_video_image(struct dl2_video *video, size_t number, struct dl2_resizer *resizer,
-                    struct dl2_image *image, struct dl2_error *error)
+int dl2_video_image(struct dl2_video *video, size_t number, const struct dl2_resolution *resolution,
+                    struct dl2_resizer *resizer, struct dl2_image *image, struct dl2_error *error)
 {
     const struct dl2_video_info *info = dl2_video_info(video);
     struct dl2_raster raster;
     DL2_TRY(dl2_video_seek(video, number, error));
     DL2_TRY(dl2_video_pixels(video, &raster, error));
-    DL2_TRY(dl2_image_reshape(image, info->width, info->height, 3, error));
+    uint32_t width = info->width, height = info->height; /* the first frame has said them */
+    if (resolution)
+        dl2_resolution_apply(resolution, &width, &height);
+    DL2_TRY(dl2_image_reshape(image, width, height, 3, error));
     const struct dl2_box whole = {0, 0, info->width, info->height};
     const struct dl2_resize_output out = {.data = image->data,
-                                          .width = info->width,
-                                          .height = info->height,
+                                          .width = width,
+                                          .height = height,
                                           .channels = 3,
                                           .dtype = DL2_UINT8,
                                           .layout = DL2_NHWC,
-                                          .interpolation = DL2_BILINEAR};
+                                          .interpolation =
+                                              resolution ? resolution->filter : DL2_BILINEAR};
     return dl2_resize_raster(resizer, &raster, &whole, &whole, &out, error);
 }
 

@@ -23,6 +23,7 @@
 #include "pixels/image.h"
 #include "pixels/raster.h"
 #include "pixels/resize.h"
+#include "pixels/resolution.h"
 
 #include <stdint.h>
 
@@ -86,10 +87,11 @@ uint64_t dl2_video_times_before(const struct dl2_video *video, size_t number,
 int dl2_video_pixels(struct dl2_video *video, struct dl2_raster *raster, struct dl2_error *error);
 
 /*
- * Frame `number` as it is, in RGB. The next calls of a resizer and a video may be on other threads.
+ * Frame `number` at a resolution, NULL: as it is, in RGB. The next calls of a resizer and a video
+ * may be on other threads.
  */
-int dl2_video_image(struct dl2_video *video, size_t number, struct dl2_resizer *resizer,
-                    struct dl2_image *image, struct dl2_error *error);
+int dl2_video_image(struct dl2_video *video, size_t number, const struct dl2_resolution *resolution,
+                    struct dl2_resizer *resizer, struct dl2_image *image, struct dl2_error *error);
 
 /*
  * Bytes that a file lacks, by the sizes that its outermost boxes (MP4), elements (Matroska) or

@@ -74,7 +74,8 @@ static int crop_decode_frame(struct crop_run *run, const struct dl2_dataset *dat
     DL2_TRY(dl2_dataset_read(dataset, index, &run->bytes, &data, &size, error));
     int status = dl2_video_open(data, size, run->options->max_pixels, &video, error);
     if (status == DL2_OK)
-        status = dl2_video_image(video, strtoul(slash + 1, NULL, 10), &run->resizer, image, error);
+        status = dl2_video_image(video, strtoul(slash + 1, NULL, 10), NULL, &run->resizer, image,
+                                 error);
     dl2_video_close(video);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);

@@ -87,7 +87,7 @@ int dl2_score_source_frame(const struct dl2_score_source *source, size_t index, 
         open->sample = sample;
         DL2_TRY(open_video(source->dataset, sample, max_pixels, scratch, &open->video, error));
     }
-    return dl2_video_image(open->video, index - source->first[sample], &open->resizer, image,
+    return dl2_video_image(open->video, index - source->first[sample], NULL, &open->resizer, image,
                            error);
 }
 

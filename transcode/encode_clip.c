@@ -81,7 +81,7 @@ static int read_frame(struct dl2_transcode_worker *worker, const struct source_c
     const struct dl2_transcode_options *options = worker->run->options;
     struct dl2_decode_options decode = options->decode;
     if (clip->video)
-        return dl2_video_image(clip->video, number, &worker->raster, &worker->image, error);
+        return dl2_video_image(clip->video, number, NULL, &worker->raster, &worker->image, error);
     decode.info = &worker->colours.info;
     DL2_TRY(dl2_dataset_read(worker->run->dataset, clip->frames.first + number, &worker->file,
                              &worker->source, &worker->source_size, error));

@@ -354,22 +354,8 @@ static int encode_frame(const struct ingest *ingest, struct worker *worker, stru
                         size_t number, struct dl2_error *error)
 {
     const struct dl2_transcode_target *target = ingest->target;
-    const struct dl2_video_info *info = dl2_video_info(video);
-    struct dl2_raster raster;
-    DL2_TRY(dl2_video_seek(video, number, error));
-    DL2_TRY(dl2_video_pixels(video, &raster, error));
-    const struct dl2_box whole = {0, 0, info->width, info->height};
-    uint32_t width = info->width, height = info->height;
-    dl2_resolution_apply(&target->resolution, &width, &height);
-    DL2_TRY(dl2_image_reshape(&worker->image, width, height, 3, error));
-    const struct dl2_resize_output out = {.data = worker->image.data,
-                                          .width = width,
-                                          .height = height,
-                                          .channels = 3,
-                                          .dtype = DL2_UINT8,
-                                          .layout = DL2_NHWC,
-                                          .interpolation = target->resolution.filter};
-    DL2_TRY(dl2_resize_raster(&worker->resizer, &raster, &whole, &whole, &out, error));
+    DL2_TRY(dl2_video_image(video, number, &target->resolution, &worker->resizer, &worker->image,
+                            error));
     return dl2_image_encode(target->codec, &worker->image, &target->encode, &worker->encoded,
                             error);
 }
