@@ -20,29 +20,14 @@ void dl2_clip_packer_begin(struct dl2_clip_packer *packer, const struct dl2_data
     packer->label = facts.label;
 }
 
-static int make_room(struct dl2_clip_packer *packer, struct dl2_error *error)
-{
-    if (packer->count < packer->capacity)
-        return DL2_OK;
-    const size_t capacity = packer->capacity ? 2 * packer->capacity : 64;
-    struct dl2_bytes *bytes = dl2_realloc(packer->bytes, capacity, sizeof *bytes);
-    if (bytes)
-        packer->bytes = bytes;
-    struct dl2_writer_frame *frames = dl2_realloc(packer->frames, capacity, sizeof *frames);
-    if (frames)
-        packer->frames = frames;
-    if (!bytes || !frames)
-        return dl2_error_memory(error, "a clip");
-    for (size_t i = packer->capacity; i < capacity; i++)
-        packer->bytes[i] = (struct dl2_bytes)DL2_BYTES_INIT;
-    packer->capacity = capacity;
-    return DL2_OK;
-}
-
 int dl2_clip_packer_add(struct dl2_clip_packer *packer, const char *extension,
                         struct dl2_bytes *bytes, struct dl2_error *error)
 {
-    DL2_TRY(make_room(packer, error));
+    if (packer->count == packer->capacity) {
+        DL2_TRY(dl2_grow(&packer->bytes, packer->capacity, sizeof *packer->bytes, error));
+        DL2_TRY(dl2_grow(&packer->frames, packer->capacity, sizeof *packer->frames, error));
+        packer->bytes[packer->capacity++] = (struct dl2_bytes)DL2_BYTES_INIT;
+    }
     struct dl2_bytes *own = &packer->bytes[packer->count];
     dl2_bytes_swap(own, bytes);
     packer->frames[packer->count++] = (struct dl2_writer_frame){extension, own->data, own->size};

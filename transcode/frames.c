@@ -36,13 +36,11 @@ struct notes {
 
 /* A clip, from a worker until it is written. */
 struct clip {
-    bool current;           /* it is there already */
-    struct dl2_error error; /* why the video cannot be read */
-    struct dl2_bytes bytes; /* all frames, one behind the other */
-    struct frame {
-        size_t at, size;
-    } * frames;
-    size_t count, capacity;
+    bool current;                    /* it is there already */
+    struct dl2_error error;          /* why the video cannot be read */
+    struct dl2_bytes bytes;          /* all frames, one behind the other */
+    struct dl2_writer_frame *frames; /* in them */
+    size_t count;
     struct notes notes;
 };
 
@@ -327,25 +325,18 @@ static int write_folder(const struct ingest *ingest, const char *key, const stru
         DL2_TRY(frame_path(ingest, key, i, &path, error));
         if (!i)
             DL2_TRY(dl2_make_folder_of(path, error));
-        DL2_TRY(dl2_file_write(path, clip->bytes.data + clip->frames[i].at, clip->frames[i].size,
-                               error));
+        DL2_TRY(dl2_file_write(path, clip->frames[i].data, clip->frames[i].size, error));
     }
     return DL2_OK;
 }
 
 /* ---- From a video to encoded frames, on any thread */
 
-static int keep_frame(struct clip *clip, const struct dl2_bytes *encoded, struct dl2_error *error)
+static int keep_frame(struct clip *clip, const char *extension, const struct dl2_bytes *encoded,
+                      struct dl2_error *error)
 {
-    if (clip->count == clip->capacity) {
-        const size_t capacity = clip->capacity ? 2 * clip->capacity : 64;
-        struct frame *grown = dl2_realloc(clip->frames, capacity, sizeof *grown);
-        if (!grown)
-            return dl2_error_memory(error, "a clip");
-        clip->frames = grown;
-        clip->capacity = capacity;
-    }
-    clip->frames[clip->count++] = (struct frame){clip->bytes.size, encoded->size};
+    DL2_TRY(dl2_grow(&clip->frames, clip->count, sizeof *clip->frames, error));
+    clip->frames[clip->count++] = (struct dl2_writer_frame){extension, NULL, encoded->size};
     return dl2_bytes_append(&clip->bytes, encoded->data, encoded->size, error);
 }
 
@@ -365,6 +356,7 @@ static int encode_frames(const struct ingest *ingest, struct worker *worker,
                          struct dl2_video *video, struct clip *clip, struct dl2_error *error)
 {
     const struct dl2_frame_rate rate = ingest->rate;
+    const char *extension = ingest->target->codec->extension;
     const size_t frames = dl2_video_info(video)->frames;
     const uint64_t count = dl2_video_times_before(video, frames, rate);
     if (count > DL2_FRAMES_MOST)
@@ -374,7 +366,7 @@ static int encode_frames(const struct ingest *ingest, struct worker *worker,
                              DL2_FRAMES_MOST);
     if (!count) {
         DL2_TRY(encode_frame(ingest, worker, video, 0, error));
-        return keep_frame(clip, &worker->encoded, error);
+        return keep_frame(clip, extension, &worker->encoded, error);
     }
     for (size_t i = 0; i < frames; i++) {
         const uint64_t begin = dl2_video_times_before(video, i, rate);
@@ -382,7 +374,7 @@ static int encode_frames(const struct ingest *ingest, struct worker *worker,
         if (begin < end)
             DL2_TRY(encode_frame(ingest, worker, video, i, error));
         for (uint64_t k = begin; k < end; k++)
-            DL2_TRY(keep_frame(clip, &worker->encoded, error));
+            DL2_TRY(keep_frame(clip, extension, &worker->encoded, error));
         clip->notes.repeated += begin < end ? end - begin - 1 : 0;
     }
     return DL2_OK;
@@ -398,6 +390,9 @@ static int read_video(const struct ingest *ingest, struct worker *worker, size_t
     DL2_TRY(dl2_video_open(data, size, ingest->options->decode.max_pixels, &video, error));
     dl2_bytes_free(&worker->file); /* the video has what it needs */
     const int status = encode_frames(ingest, worker, video, clip, error);
+    const uint8_t *frame = clip->bytes.data;
+    for (size_t i = 0; i < clip->count; frame += clip->frames[i++].size)
+        clip->frames[i].data = frame;
     dl2_video_notes_add(&clip->notes.videos, dl2_video_info(video));
     clip->notes.slow = clip->notes.repeated > 0;
     dl2_video_close(video);
@@ -430,20 +425,6 @@ static int make_clip(void *context, unsigned number, size_t slot, size_t item,
 }
 
 /* ---- Writing, in order */
-
-static int write_packed(struct ingest *ingest, const struct dl2_source_item *video,
-                        const struct clip *clip, struct dl2_error *error)
-{
-    DL2_AUTO_FREE struct dl2_writer_frame *frames = NULL;
-    DL2_TRY(DL2_NEW(&frames, clip->count, "a clip", error));
-    for (size_t i = 0; i < clip->count; i++)
-        frames[i] =
-            (struct dl2_writer_frame){.extension = ingest->target->codec->extension,
-                                      .data = clip->bytes.data + clip->frames[i].at,
-                                      .size = clip->frames[i].size};
-    return dl2_writer_add_clip(ingest->writer, video->key, video->label, frames, clip->count, NULL,
-                               error);
-}
 
 /* Notes a clip that is there: the line of before, or what was made now. */
 static int note_clip(struct ingest *ingest, const struct dl2_source_item *video,
@@ -496,7 +477,8 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
     if (own->status == DL2_ERR_MEMORY || own->status == DL2_ERR_LOST)
         return dl2_error_copy(error, own);
     if (own->status == DL2_OK && ingest->packed) {
-        const int status = write_packed(ingest, video, clip, own);
+        const int status = dl2_writer_add_clip(ingest->writer, video->key, video->label,
+                                               clip->frames, clip->count, NULL, own);
         if (status < 0 && status != DL2_ERR_UNSUPPORTED && status != DL2_ERR_LIMIT &&
             status != DL2_ERR_ARGUMENT) /* the disk is at fault, not the video */
             return dl2_error_copy(error, own);
@@ -695,8 +677,6 @@ static int complete(struct ingest *ingest, struct dl2_error *error)
                                 ingest->options->dest);
     }
     ingest->journal = NULL;
-                            .target = options->targets,
-                            .rate = rate,
     DL2_TRY(write_record(ingest, error));
     tell_notes(ingest);
     tell_reading(ingest);
@@ -729,6 +709,8 @@ int dl2_frames_make(const struct dl2_transcode_options *options, struct dl2_fram
 {
     *result = (struct dl2_frames_result){0};
     struct ingest ingest = {.options = options,
+                            .target = options->targets,
+                            .rate = rate,
                             .result = result,
                             .packed = dl2_container_is_packed(options->pack.container)};
     struct dl2_output_lock lock = {.fd = -1};
