@@ -256,6 +256,8 @@ static int check_shape(const struct dl2_codec *codec, const struct dl2_encode_op
 static void close_encoder(struct dl2_video_encoder *encoder)
 {
     uint8_t *data = NULL;
+    if (!encoder)
+        return;
     if (encoder->format && encoder->format->pb)
         ffmpeg->avio_close_dyn_buf(encoder->format->pb, &data);
     if (encoder->format)

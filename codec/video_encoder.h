@@ -31,56 +31,24 @@ struct dl2_video_coding {
 
     /* Why it cannot encode here, for messages; NULL: it can. Loads the libraries. */
     const char *(*missing)(const struct dl2_codec *codec);
-    /* The functions below, with the same contracts. */
+    /* Begins a video. DL2_ERR_UNSUPPORTED without the libraries or the encoder, and for sides that
+     * are no multiples of 2 where chroma is subsampled along them; DL2_ERR_ARGUMENT for a quality,
+     * or a chroma subsampling, that the codec has not. */
     int (*open)(const struct dl2_codec *codec, const struct dl2_encode_options *options,
                 uint32_t width, uint32_t height, struct dl2_frame_rate rate,
                 struct dl2_video_encoder **out, struct dl2_error *error);
+    /* Adds a frame, gray or RGB. DL2_ERR_FORMAT if it is of another size. */
     int (*add)(struct dl2_video_encoder *encoder, const struct dl2_image *image,
                struct dl2_error *error);
+    /* Replaces out's contents by the file, after at least one frame, and looks into it: it has as
+     * many frames as were added, of their size. */
     int (*finish)(struct dl2_video_encoder *encoder, struct dl2_bytes *out,
                   struct dl2_error *error);
+    /* Frees it, finished or not; NULL is allowed. */
     void (*close)(struct dl2_video_encoder *encoder);
 };
 
 /* Frames a second of clips whose source names none. The CRF of x264 and x265 is made for it. */
 enum { DL2_USUAL_FRAME_RATE = 25 };
-
-/*
- * Begins a video. DL2_ERR_UNSUPPORTED without the libraries or the encoder, and for sides that are
- * no multiples of 2 where chroma is subsampled along them; DL2_ERR_ARGUMENT for a quality, or a
- * chroma subsampling, that the codec has not.
- */
-static inline int dl2_video_encoder_open(const struct dl2_codec *codec,
-                                         const struct dl2_encode_options *options, uint32_t width,
-                                         uint32_t height, struct dl2_frame_rate rate,
-                                         struct dl2_video_encoder **out, struct dl2_error *error)
-{
-    return codec->video->open(codec, options, width, height, rate, out, error);
-}
-
-/* Adds a frame, gray or RGB. DL2_ERR_FORMAT if it is of another size. */
-static inline int dl2_video_encoder_add(const struct dl2_codec *codec,
-                                        struct dl2_video_encoder *encoder,
-                                        const struct dl2_image *image, struct dl2_error *error)
-{
-    return codec->video->add(encoder, image, error);
-}
-
-/* Replaces out's contents by the file, after at least one frame, and looks into it: it has as many
- * frames as were added, of their size. */
-static inline int dl2_video_encoder_finish(const struct dl2_codec *codec,
-                                           struct dl2_video_encoder *encoder, struct dl2_bytes *out,
-                                           struct dl2_error *error)
-{
-    return codec->video->finish(encoder, out, error);
-}
-
-/* Frees it, finished or not; NULL is allowed. */
-static inline void dl2_video_encoder_close(const struct dl2_codec *codec,
-                                           struct dl2_video_encoder *encoder)
-{
-    if (encoder)
-        codec->video->close(encoder);
-}
 
 #endif

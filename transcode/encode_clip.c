@@ -191,10 +191,16 @@ static int add_frame(struct dl2_transcode_worker *worker, const struct source_cl
         record->source_width = worker->image.width;
         record->source_height = worker->image.height;
         record->channels = 3;
-        DL2_TRY(dl2_video_encoder_open(variant->codec, &encode, shown->width, shown->height,
-                                       clip->rate, &worker->encoders[v], error));
+        DL2_TRY(variant->codec->video->open(variant->codec, &encode, shown->width, shown->height,
+                                            clip->rate, &worker->encoders[v], error));
     }
-    DL2_TRY(dl2_video_encoder_add(variant->codec, worker->encoders[v], shown, error));
+static void close_encoder(struct dl2_transcode_worker *worker, size_t v)
+{
+    worker->run->variants[v].codec->video->close(worker->encoders[v]);
+    worker->encoders[v] = NULL;
+}
+
+    DL2_TRY(variant->codec->video->add(worker->encoders[v], shown, error));
     record->frames++;
     record->encode_cpu += (float)(now(variant->codec) - start);
     return DL2_OK;
@@ -205,8 +211,7 @@ static void fail_variant(struct dl2_transcode_worker *worker, size_t v,
                          const struct dl2_error *error)
 {
     struct dl2_transcode_outcome *outcome = &worker->slot->outcomes[v];
-    dl2_video_encoder_close(worker->run->variants[v].codec, worker->encoders[v]);
-    worker->encoders[v] = NULL;
+    close_encoder(worker, v);
     dl2_record_free(&outcome->record);
     dl2_outcome_fail(outcome, error);
 }
@@ -286,15 +291,13 @@ static int finish_videos(struct dl2_transcode_worker *worker, struct dl2_error *
         if (!is_wanted(worker, v))
             continue;
         const double start = now(codec);
-        const int status =
-            dl2_video_encoder_finish(codec, worker->encoders[v], &worker->encoded[v], &own);
+        const int status = codec->video->finish(worker->encoders[v], &worker->encoded[v], &own);
         worker->slot->outcomes[v].record.encode_cpu += (float)(now(codec) - start);
         if (status < 0) {
             fail_variant(worker, v, &own);
             continue;
         }
-        dl2_video_encoder_close(codec, worker->encoders[v]);
-        worker->encoders[v] = NULL;
+        close_encoder(worker, v);
         DL2_TRY(dl2_worker_store(worker, v, &worker->encoded[v], error));
     }
     return DL2_OK;
@@ -321,8 +324,7 @@ int dl2_encode_clip(void *context, unsigned number, size_t slot_number, size_t n
         note_video(run, &clip);
     dl2_video_close(clip.video);
     for (size_t v = 0; v < run->variant_count; v++) {
-        dl2_video_encoder_close(run->variants[v].codec, worker->encoders[v]);
-        worker->encoders[v] = NULL;
+        close_encoder(worker, v);
         if (status < 0 && is_wanted(worker, v))
             dl2_record_free(&worker->slot->outcomes[v].record);
     }
