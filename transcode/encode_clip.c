@@ -146,12 +146,6 @@ void dl2_clips_tell(struct dl2_transcoder *run)
 
 /* ---- The variants */
 
-static bool is_wanted(const struct dl2_transcode_worker *worker, size_t v)
-{
-    return dl2_transcoder_needs(worker->run, v, worker->slot->index) &&
-           !worker->slot->outcomes[v].tried;
-}
-
 static double now(const struct dl2_codec *codec)
 {
     return codec->video->own_threads ? dl2_clock_wall() : dl2_clock_thread_cpu();
@@ -194,16 +188,16 @@ static int add_frame(struct dl2_transcode_worker *worker, const struct source_cl
         DL2_TRY(variant->codec->video->open(variant->codec, &encode, shown->width, shown->height,
                                             clip->rate, &worker->encoders[v], error));
     }
-static void close_encoder(struct dl2_transcode_worker *worker, size_t v)
-{
-    worker->run->variants[v].codec->video->close(worker->encoders[v]);
-    worker->encoders[v] = NULL;
-}
-
     DL2_TRY(variant->codec->video->add(worker->encoders[v], shown, error));
     record->frames++;
     record->encode_cpu += (float)(now(variant->codec) - start);
     return DL2_OK;
+}
+
+static void close_encoder(struct dl2_transcode_worker *worker, size_t v)
+{
+    worker->run->variants[v].codec->video->close(worker->encoders[v]);
+    worker->encoders[v] = NULL;
 }
 
 /* Fails a variant and forgets its encoder. */
@@ -225,7 +219,7 @@ static int add_resolution(struct dl2_transcode_worker *worker, const struct sour
     int status = DL2_OK;
     bool shown = false;
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (run->resolution_of[v] != resolution || !is_wanted(worker, v))
+        if (run->resolution_of[v] != resolution || !dl2_worker_needs(worker, v))
             continue;
         if (!shown)
             status = dl2_resize_to(&worker->resizer, &worker->image, &run->resolutions[resolution],
@@ -252,7 +246,7 @@ static uint64_t estimate(const struct dl2_transcode_worker *worker)
     for (size_t v = 0; v < run->variant_count; v++) {
         uint32_t width = worker->image.width, height = worker->image.height;
         dl2_resolution_apply(&run->variants[v].resolution, &width, &height);
-        if (is_wanted(worker, v))
+        if (dl2_worker_needs(worker, v))
             sum += (uint64_t)width * height * run->variants[v].codec->video->frame_bytes;
     }
     return sum;
@@ -288,7 +282,7 @@ static int finish_videos(struct dl2_transcode_worker *worker, struct dl2_error *
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_codec *codec = run->variants[v].codec;
         struct dl2_error own = DL2_ERROR_INIT;
-        if (!is_wanted(worker, v))
+        if (!dl2_worker_needs(worker, v))
             continue;
         const double start = now(codec);
         const int status = codec->video->finish(worker->encoders[v], &worker->encoded[v], &own);
@@ -325,7 +319,7 @@ int dl2_encode_clip(void *context, unsigned number, size_t slot_number, size_t n
     dl2_video_close(clip.video);
     for (size_t v = 0; v < run->variant_count; v++) {
         close_encoder(worker, v);
-        if (status < 0 && is_wanted(worker, v))
+        if (status < 0 && dl2_worker_needs(worker, v))
             dl2_record_free(&worker->slot->outcomes[v].record);
     }
     dl2_worker_leave(worker);

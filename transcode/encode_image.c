@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool needs(const struct dl2_transcode_worker *worker, size_t v)
-{
-    return dl2_transcoder_needs(worker->run, v, worker->slot->index);
-}
-
 /* ---- Variants that are encoded together */
 
 static bool same_text(const char *a, const char *b)
@@ -54,7 +49,7 @@ static size_t gather_sweep(struct dl2_transcode_worker *worker, size_t v)
     size_t count = 0;
     for (size_t other = v; other < (alone ? v + 1 : run->variant_count); other++) {
         const struct dl2_variant *const variant = &run->variants[other];
-        if (other > v && (!needs(worker, other) || worker->slot->outcomes[other].tried ||
+        if (other > v && (!dl2_worker_needs(worker, other) ||
                           !make_a_sweep(&run->variants[v], variant) || has_source(worker, variant)))
             continue;
         worker->members[count] = other;
@@ -67,6 +62,11 @@ static size_t gather_sweep(struct dl2_transcode_worker *worker, size_t v)
 
 /* Makes worker->encoded[0] the file that a variant with a target has, or the source's file. */
 static int search_file(struct dl2_transcode_worker *worker, size_t v,
+                       struct dl2_encode_options *encode, struct dl2_record *record,
+                       struct dl2_error *error)
+{
+    const struct dl2_variant *const variant = &worker->run->variants[v];
+    struct dl2_bytes *file = worker->encoded;
     const struct dl2_target_job job = {.searcher = &worker->searcher,
                                        .target = &variant->target,
                                        .curve = &worker->run->curves[v],
@@ -75,11 +75,6 @@ static int search_file(struct dl2_transcode_worker *worker, size_t v,
                                        .encode = encode,
                                        .out = file,
                                        .result = &record->found};
-                       struct dl2_encode_options *encode, struct dl2_record *record,
-                       struct dl2_error *error)
-{
-    const struct dl2_variant *const variant = &worker->run->variants[v];
-    struct dl2_bytes *file = worker->encoded;
     const double start = dl2_clock_thread_cpu();
     DL2_TRY(dl2_target_search(&job, error));
     record->encode_cpu = (float)(dl2_clock_thread_cpu() - start);
@@ -179,7 +174,7 @@ int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_b
 /* Does a variant of the resolution lack the image? */
 static bool is_of(const struct dl2_transcode_worker *worker, size_t v, size_t resolution)
 {
-    return worker->run->resolution_of[v] == resolution && needs(worker, v);
+    return worker->run->resolution_of[v] == resolution && dl2_worker_needs(worker, v);
 }
 
 static bool needs_resolution(const struct dl2_transcode_worker *worker, size_t resolution)
@@ -218,7 +213,7 @@ static int encode_resolution(struct dl2_transcode_worker *worker, size_t resolut
                                       .channels = (uint8_t)worker->image.channels,
                                       .decode_cpu = decode_cpu};
     for (size_t v = 0; v < worker->run->variant_count; v++) {
-        if (!is_of(worker, v, resolution) || outcomes[v].tried)
+        if (!is_of(worker, v, resolution))
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
         const size_t count = gather_sweep(worker, v);
@@ -287,7 +282,7 @@ static int make_volume(struct dl2_transcode_worker *worker, struct dl2_error *ow
 {
     int status = dl2_encode_volume(worker, own), fatal = DL2_OK;
     for (size_t v = 0; status == DL2_OK && fatal == DL2_OK && v < worker->run->variant_count; v++)
-        if (needs(worker, v) && !worker->slot->outcomes[v].tried)
+        if (dl2_worker_needs(worker, v))
             fatal = dl2_worker_store(worker, v, &worker->encoded[v], error);
     dl2_worker_leave(worker);
     return fatal;
@@ -310,8 +305,8 @@ int dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes, str
         return dl2_error_copy(error, why);
     drop_path(why, slot->item->path);
     for (size_t v = 0; v < worker->run->variant_count; v++)
-        if (!slot->outcomes[v].tried &&
-            (needs(worker, v) || (!encodes && dl2_transcoder_packs(worker->run, v, slot->index))))
+        if (dl2_worker_needs(worker, v) || (!encodes && !slot->outcomes[v].tried &&
+                                            dl2_transcoder_packs(worker->run, v, slot->index)))
             dl2_outcome_fail(&slot->outcomes[v], why);
     return DL2_OK;
 }

@@ -39,12 +39,6 @@ struct volume_work {
     struct dl2_bytes image;
 };
 
-static bool is_wanted(const struct volume_work *work, size_t v)
-{
-    const struct dl2_transcode_slot *slot = work->worker->slot;
-    return dl2_transcoder_needs(work->worker->run, v, slot->index) && !slot->outcomes[v].tried;
-}
-
 /* Reads slice `number` in the order of channels and depth, and counts its time. */
 static int read_slice(struct volume_work *work, size_t number, struct dl2_error *error)
 {
@@ -135,13 +129,13 @@ static int encode_slices(struct volume_work *work, size_t slices, struct dl2_err
         make_samples(work);
         for (size_t v = 0; v < variants; v++) {
             struct dl2_error own = DL2_ERROR_INIT;
-            if (is_wanted(work, v) && add_slice(work, v, &own) < 0)
+            if (dl2_worker_needs(work->worker, v) && add_slice(work, v, &own) < 0)
                 dl2_outcome_fail(&outcomes[v], &own);
         }
     }
     for (size_t v = 0; v < variants; v++) {
         struct dl2_record *record = &outcomes[v].record;
-        if (!is_wanted(work, v))
+        if (!dl2_worker_needs(work->worker, v))
             continue;
         DL2_TRY(dl2_volume_slices_finish(&work->writers[v], &work->made,
                                          dl2_voxel_type_name(source->type), &worker->encoded[v],
@@ -164,7 +158,7 @@ static uint64_t estimate(const struct volume_work *work)
     unsigned pixel_bytes = 0;
     uint64_t files = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (!is_wanted(work, v))
+        if (!dl2_worker_needs(work->worker, v))
             continue;
         files += FILE_BYTES;
         if (run->variants[v].codec->pixel_bytes > pixel_bytes)

@@ -142,6 +142,13 @@ static inline bool dl2_transcoder_needs_any(const struct dl2_transcoder *run, si
     return any;
 }
 
+/* Has variant `v` still to be made of the worker's item? */
+static inline bool dl2_worker_needs(const struct dl2_transcode_worker *worker, size_t v)
+{
+    const struct dl2_transcode_slot *slot = worker->slot;
+    return dl2_transcoder_needs(worker->run, v, slot->index) && !slot->outcomes[v].tried;
+}
+
 /* Has a part made it, so that it only has to be packed? */
 static inline bool dl2_transcoder_packs(const struct dl2_transcoder *run, size_t v, size_t index)
 {
