@@ -10,36 +10,6 @@ enum { SEARCH_BYTES = 20 };
 
 /* ---- Memory of the images in work */
 
-void dl2_gate_init(struct dl2_transcode_gate *gate, uint64_t limit)
-{
-    gate->limit = limit;
-    pthread_mutex_init(&gate->mutex, NULL);
-    pthread_cond_init(&gate->changed, NULL);
-}
-
-void dl2_gate_free(struct dl2_transcode_gate *gate)
-{
-    pthread_cond_destroy(&gate->changed);
-    pthread_mutex_destroy(&gate->mutex);
-}
-
-static void gate_enter(struct dl2_transcode_gate *gate, uint64_t bytes)
-{
-    pthread_mutex_lock(&gate->mutex);
-    while (gate->used && (bytes > gate->limit || gate->used > gate->limit - bytes))
-        pthread_cond_wait(&gate->changed, &gate->mutex);
-    gate->used += bytes;
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-static void gate_leave(struct dl2_transcode_gate *gate, uint64_t bytes)
-{
-    pthread_mutex_lock(&gate->mutex);
-    gate->used -= bytes;
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
-}
-
 /* Memory that the resized image of a variant will take, with what making it takes. */
 static uint64_t estimate_resizing(const struct dl2_variant *variant,
                                   const struct dl2_image_info *info)
@@ -149,8 +119,13 @@ int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl
 
 void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes)
 {
+    struct dl2_transcode_gate *gate = &worker->run->gate;
     worker->gated = bytes;
-    gate_enter(&worker->run->gate, bytes);
+    pthread_mutex_lock(&gate->mutex);
+    while (gate->used && (bytes > gate->limit || gate->used > gate->limit - bytes))
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    gate->used += bytes;
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
@@ -184,8 +159,12 @@ void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_er
 
 void dl2_worker_leave(struct dl2_transcode_worker *worker)
 {
+    struct dl2_transcode_gate *gate = &worker->run->gate;
     release_if_large(worker);
-    gate_leave(&worker->run->gate, worker->gated);
+    pthread_mutex_lock(&gate->mutex);
+    gate->used -= worker->gated;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_variant *variant,

@@ -539,7 +539,9 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     run->packed = dl2_container_is_packed(options->pack.container);
     run->makes_videos = options->targets[0].codec->video;
     run->part_file.fd = -1;
-    dl2_gate_init(&run->gate, options->memory);
+    run->gate.limit = options->memory;
+    pthread_mutex_init(&run->gate.mutex, NULL);
+    pthread_cond_init(&run->gate.changed, NULL);
     pthread_mutex_init(&run->unresized.mutex, NULL);
     pthread_mutex_init(&run->notes.mutex, NULL);
     if (dl2_output_is_folder(options->dest))
@@ -568,7 +570,8 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     pthread_mutex_destroy(&run->notes.mutex);
     dl2_dataset_close(run->dataset);
     dl2_part_file_close(&run->part_file);
-    dl2_gate_free(&run->gate);
+    pthread_cond_destroy(&run->gate.changed);
+    pthread_mutex_destroy(&run->gate.mutex);
     return status;
 }
 

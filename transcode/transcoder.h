@@ -164,9 +164,6 @@ static inline const struct dl2_sidecars *dl2_slot_sidecars(const struct dl2_tran
 
 /* ---- source_image.c */
 
-void dl2_gate_init(struct dl2_transcode_gate *gate, uint64_t limit);
-void dl2_gate_free(struct dl2_transcode_gate *gate);
-
 int dl2_worker_init(struct dl2_transcode_worker *worker, struct dl2_transcoder *run,
                     struct dl2_error *error);
 void dl2_worker_free(struct dl2_transcode_worker *worker);
