@@ -42,6 +42,7 @@ struct score_worker {
     struct score_facts reference_facts, variant_facts;
     struct dl2_bytes bytes;
     struct dl2_score_video reference_video, *videos; /* the latter by variant */
+    struct dl2_volume_reference volume;              /* of the reference */
     double reference_cpu_seconds;
     double *cpu_seconds; /* by variant */
 };
@@ -139,14 +140,6 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     return status;
 }
 
-static int score_set_error(struct dl2_pair *pair, enum dl2_pair_state state,
-                           const struct dl2_error *why, struct dl2_error *error)
-{
-    pair->state = state;
-    pair->error = strdup(why->message);
-    return pair->error ? DL2_OK : dl2_error_memory(error, "a message");
-}
-
 /* All that follows is compared with this image. */
 static int score_show(const struct score_run *run, struct score_worker *worker,
                       const struct dl2_image *image, const struct dl2_resolution *resolution,
@@ -237,30 +230,28 @@ static int score_draw(const struct score_run *run, struct score_worker *worker, 
     return status < 0 ? status : DL2_OK;
 }
 
-/* Decodes the variant's image and scores it against the scorer's reference. */
-static int score_pair(const struct score_run *run, struct score_worker *worker,
-                      const struct dl2_score_source *source,
-                      const struct dl2_resolution *resolution, size_t index, struct dl2_pair *pair,
-                      struct dl2_error *error)
+/* Decodes a variant's image and scores it against the scorer's reference. `why` becomes the reason
+ * why that is not possible; other errors end the run. */
+static int score_image(const struct score_run *run, struct score_worker *worker, size_t number,
+                       size_t index, struct dl2_pair *pair, struct dl2_error *why,
+                       struct dl2_error *error)
 {
-    struct dl2_error why = DL2_ERROR_INIT;
+    const struct dl2_score_source *source = &run->variants[number];
     const struct dl2_image *variant = &worker->variant;
-    int status = score_decode(run, worker, source, index, &worker->variant, &worker->variant_facts,
-                              &pair->bytes, &why);
-    if (status < 0)
-        return status == DL2_ERR_MEMORY || status == DL2_ERR_LOST
-                   ? dl2_error_copy(error, &why)
-                   : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
-    DL2_TRY(score_show_at(run, worker, resolution, error));
+    if (score_decode(run, worker, source, index, &worker->variant, &worker->variant_facts,
+                     &pair->bytes, why) < 0)
+        return DL2_OK;
+    DL2_TRY(score_show_at(run, worker, &run->scoring->variants[number].resolution, error));
     const struct dl2_image *reference = worker->shown;
     if (reference->width != variant->width || reference->height != variant->height) {
         struct dl2_sample sample;
         dl2_score_source_sample(source, index, &sample);
-        dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u%s",
+        pair->state = DL2_PAIR_MISMATCHED;
+        dl2_error_set(why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u%s",
                       sample.path, (unsigned)variant->width, (unsigned)variant->height,
                       (unsigned)reference->width, (unsigned)reference->height,
                       reference == &worker->resized ? " once resized" : "");
-        return score_set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
+        return DL2_OK;
     }
     double sums[DL2_METRIC_COUNT][DL2_METRIC_SUMS];
     if (worker->lane)
@@ -268,10 +259,10 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     const struct dl2_metric *own[DL2_METRIC_COUNT];
     for (unsigned i = 0; i < run->scoring->metric_count; i++) {
         const struct dl2_metric *metric = run->scoring->metrics[i];
-        const int number = run->device_metrics[i];
-        own[i] = number < 0 ? metric : NULL;
-        if (number >= 0)
-            dl2_score_of_sums(metric, sums[number], reference, variant, &pair->scores[i]);
+        const int place = run->device_metrics[i];
+        own[i] = place < 0 ? metric : NULL;
+        if (place >= 0)
+            dl2_score_of_sums(metric, sums[place], reference, variant, &pair->scores[i]);
     }
     DL2_TRY(dl2_scorer_score_all(worker->scorer, own, run->scoring->metric_count, variant,
                                  pair->scores, error));
@@ -287,74 +278,6 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     pair->state = DL2_PAIR_SCORED;
     return score_deep(run, worker, pair, error);
 }
-
-/* Decodes the image of the reference that all variants are compared with. */
-static int score_begin(const struct score_run *run, struct score_worker *worker, size_t item,
-                       uint64_t *bytes, struct dl2_error *error)
-{
-    const struct score_facts *facts = &worker->reference_facts;
-    struct dl2_sample sample;
-    bool found;
-    size_t index;
-    dl2_score_source_sample(&run->reference, item, &sample);
-    DL2_TRY(dl2_score_source_find(&run->reference, sample.key, &found, &index, error));
-    DL2_TRY(score_decode(run, worker, &run->reference, item, &worker->reference,
-                         &worker->reference_facts, bytes, error));
-    run->scoring->files[item] =
-        (struct dl2_reference_file){.lossy = facts->lossy, .quality = (uint8_t)facts->quality};
-    return DL2_OK;
-}
-
-/* Scores a variant's image of the same key, if there is one. */
-static int score_variant(const struct score_run *run, struct score_worker *worker, size_t item,
-                         size_t number, struct dl2_error *error)
-{
-    const struct dl2_score_source *source = &run->variants[number];
-    const struct dl2_scored_variant *variant = &run->scoring->variants[number];
-    struct dl2_pair *pair = &variant->pairs[item];
-    struct dl2_error why = DL2_ERROR_INIT;
-    const char *key = source->dataset ? run->scoring->keys[item] : "";
-    size_t index;
-    bool found = false;
-    if (source->count && dl2_score_source_find(source, key, &found, &index, &why) < 0)
-        return score_set_error(pair, DL2_PAIR_FAILED, &why, error);
-    pair->state = DL2_PAIR_MISSING;
-    if (!found)
-        return DL2_OK;
-    DL2_TRY(score_pair(run, worker, source, &variant->resolution, index, pair, error));
-    return pair->state == DL2_PAIR_SCORED
-               ? score_draw(run, worker, item, variant->name, pair, error)
-               : DL2_OK;
-}
-
-/* Scores an image of the reference against all variants. */
-static int score_image(const struct score_run *run, struct score_worker *worker, size_t item,
-                       struct dl2_error *error)
-{
-    struct dl2_error why = DL2_ERROR_INIT;
-    uint64_t bytes = 0;
-    double start = dl2_clock_thread_cpu(), now;
-    const int status = score_begin(run, worker, item, &bytes, &why);
-    if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
-        return dl2_error_copy(error, &why);
-    if (status == DL2_OK)
-        DL2_TRY(score_show(run, worker, &worker->reference, &(struct dl2_resolution){0}, error));
-    dl2_error_prefix(&why, "reference");
-    now = dl2_clock_thread_cpu();
-    worker->reference_cpu_seconds += now - start;
-    for (size_t v = 0; v < run->scoring->variant_count; v++) {
-        struct dl2_pair *pair = &run->scoring->variants[v].pairs[item];
-        start = now;
-        pair->reference_bytes = bytes;
-        DL2_TRY(status < 0 ? score_set_error(pair, DL2_PAIR_FAILED, &why, error)
-                           : score_variant(run, worker, item, v, error));
-        now = dl2_clock_thread_cpu();
-        worker->cpu_seconds[v] += now - start;
-    }
-    return DL2_OK;
-}
-
-/* ---- Volumes */
 
 static int score_open_volume(const struct score_run *run, const struct dl2_score_source *source,
                              size_t index, struct dl2_volume **out, uint64_t *bytes,
@@ -375,85 +298,118 @@ static int score_open_volume(const struct score_run *run, const struct dl2_score
                          width, height);
 }
 
-/* Scores a variant's volume of the same key, if there is one. */
-static int score_volume_variant(const struct score_run *run, struct score_worker *worker,
-                                struct dl2_volume_reference *reference, size_t item, size_t number,
-                                struct dl2_error *error)
+/* The same of a volume. */
+static void score_volume(const struct score_run *run, struct score_worker *worker, size_t number,
+                         size_t index, struct dl2_pair *pair, struct dl2_error *why)
 {
     const struct dl2_score_source *source = &run->variants[number];
-    struct dl2_pair *pair = &run->scoring->variants[number].pairs[item];
-    struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_volume *volume;
-    size_t index;
-    bool found = false;
-    int status = source->count
-                     ? dl2_score_source_find(source, run->scoring->keys[item], &found, &index, &why)
-                     : DL2_OK;
-    pair->state = DL2_PAIR_MISSING;
-    if (status == DL2_OK && !found)
-        return DL2_OK;
-    if (status == DL2_OK)
-        status = score_open_volume(run, source, index, &volume, &pair->bytes, &why);
-    if (status < 0)
-        return status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why)
-                                        : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
+    if (score_open_volume(run, source, index, &volume, &pair->bytes, why) < 0)
+        return;
     const struct dl2_volume_info info = *dl2_volume_info(volume);
     const uint64_t images = dl2_volume_image_bytes(volume);
-    status =
-        dl2_volume_compare(reference, worker->scorer, volume, pair->scores, &pair->identical, &why);
+    const int status = dl2_volume_compare(&worker->volume, worker->scorer, volume, pair->scores,
+                                          &pair->identical, why);
     dl2_volume_close(volume);
-    if (status == DL2_ERR_MEMORY)
-        return dl2_error_copy(error, &why);
-    if (status < 0) {
+    if (status == DL2_ERR_ARGUMENT) {
         struct dl2_sample sample;
         dl2_score_source_sample(source, index, &sample);
-        if (status == DL2_ERR_ARGUMENT)
-            dl2_error_prefix(&why, "%s", sample.path);
-        return score_set_error(
-            pair, status == DL2_ERR_ARGUMENT ? DL2_PAIR_MISMATCHED : DL2_PAIR_FAILED, &why, error);
+        dl2_error_prefix(why, "%s", sample.path);
+        pair->state = DL2_PAIR_MISMATCHED;
     }
+    if (status < 0)
+        return;
     pair->header_bytes = images && images <= pair->bytes ? (int64_t)(pair->bytes - images) : -1;
     pair->width = (uint32_t)info.size[2];
     pair->height = (uint32_t)info.size[1];
     pair->slices = (uint32_t)(info.channels * info.size[0]);
     pair->state = DL2_PAIR_SCORED;
+}
+
+/* Decodes the image of the reference, or opens the volume, that all variants are compared with. */
+static int score_begin(const struct score_run *run, struct score_worker *worker, size_t item,
+                       uint64_t *bytes, struct dl2_error *error)
+{
+    const struct score_facts *facts = &worker->reference_facts;
+    struct dl2_sample sample;
+    struct dl2_volume *volume;
+    bool found;
+    size_t index;
+    dl2_score_source_sample(&run->reference, item, &sample);
+    DL2_TRY(dl2_score_source_find(&run->reference, sample.key, &found, &index, error));
+    if (run->scoring->volumes) {
+        DL2_TRY(score_open_volume(run, &run->reference, item, &volume, bytes, error));
+        return dl2_volume_reference_open(&worker->volume, volume, error);
+    }
+    DL2_TRY(score_decode(run, worker, &run->reference, item, &worker->reference,
+                         &worker->reference_facts, bytes, error));
+    run->scoring->files[item] =
+        (struct dl2_reference_file){.lossy = facts->lossy, .quality = (uint8_t)facts->quality};
     return DL2_OK;
 }
 
-/* Scores a volume of the reference against all variants. */
-static int score_volume(const struct score_run *run, struct score_worker *worker, size_t item,
-                        struct dl2_error *error)
+/* Keeps why a pair has no scores, unless that ends the run. */
+static int score_fail(struct dl2_pair *pair, const struct dl2_error *why, struct dl2_error *error)
 {
-    struct dl2_volume_reference reference = {0};
+    if (why->status == DL2_ERR_MEMORY || why->status == DL2_ERR_LOST)
+        return dl2_error_copy(error, why);
+    if (pair->state != DL2_PAIR_MISMATCHED)
+        pair->state = DL2_PAIR_FAILED;
+    pair->error = strdup(why->message);
+    return pair->error ? DL2_OK : dl2_error_memory(error, "a message");
+}
+
+/* Scores a variant's image or volume of the same key, if there is one. */
+static int score_variant(const struct score_run *run, struct score_worker *worker, size_t item,
+                         size_t number, struct dl2_error *error)
+{
+    const struct dl2_score_source *source = &run->variants[number];
+    const struct dl2_scored_variant *variant = &run->scoring->variants[number];
+    struct dl2_pair *pair = &variant->pairs[item];
     struct dl2_error why = DL2_ERROR_INIT;
-    struct dl2_volume *volume;
-    struct dl2_sample sample;
-    uint64_t bytes = 0;
+    const char *key = source->dataset ? run->scoring->keys[item] : "";
     size_t index;
-    bool found;
+    bool found = false;
+    pair->state = DL2_PAIR_MISSING;
+    if (source->count)
+        dl2_score_source_find(source, key, &found, &index, &why);
+    if (why.status == DL2_OK && found && run->scoring->volumes)
+        score_volume(run, worker, number, index, pair, &why);
+    else if (why.status == DL2_OK && found)
+        DL2_TRY(score_image(run, worker, number, index, pair, &why, error));
+    if (why.status < 0)
+        return score_fail(pair, &why, error);
+    return pair->state == DL2_PAIR_SCORED
+               ? score_draw(run, worker, item, variant->name, pair, error)
+               : DL2_OK;
+}
+
+/* Scores an image, or a volume, of the reference against all variants. */
+static int score_item(const struct score_run *run, struct score_worker *worker, size_t item,
+                      struct dl2_error *error)
+{
+    struct dl2_error why = DL2_ERROR_INIT;
+    uint64_t bytes = 0;
     double start = dl2_clock_thread_cpu(), now;
-    dl2_score_source_sample(&run->reference, item, &sample);
-    int status = dl2_score_source_find(&run->reference, sample.key, &found, &index, &why);
-    if (status == DL2_OK)
-        status = score_open_volume(run, &run->reference, item, &volume, &bytes, &why);
-    if (status == DL2_OK)
-        status = dl2_volume_reference_open(&reference, volume, &why);
-    if (status < 0)
-        dl2_error_prefix(&why, "reference");
+    dl2_volume_reference_close(&worker->volume);
+    const int status = score_begin(run, worker, item, &bytes, &why);
+    if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
+        return dl2_error_copy(error, &why);
+    if (status == DL2_OK && !run->scoring->volumes)
+        DL2_TRY(score_show(run, worker, &worker->reference, &(struct dl2_resolution){0}, error));
+    dl2_error_prefix(&why, "reference");
     now = dl2_clock_thread_cpu();
     worker->reference_cpu_seconds += now - start;
-    int fatal = status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why) : DL2_OK;
-    for (size_t v = 0; fatal == DL2_OK && v < run->scoring->variant_count; v++) {
+    for (size_t v = 0; v < run->scoring->variant_count; v++) {
         struct dl2_pair *pair = &run->scoring->variants[v].pairs[item];
         start = now;
         pair->reference_bytes = bytes;
-        fatal = status < 0 ? score_set_error(pair, DL2_PAIR_FAILED, &why, error)
-                           : score_volume_variant(run, worker, &reference, item, v, error);
+        DL2_TRY(status < 0 ? score_fail(pair, &why, error)
+                           : score_variant(run, worker, item, v, error));
         now = dl2_clock_thread_cpu();
         worker->cpu_seconds[v] += now - start;
     }
-    dl2_volume_reference_close(&reference);
-    return fatal;
+    return DL2_OK;
 }
 
 /* ---- All of them */
@@ -464,8 +420,7 @@ static int score_unit(void *context, unsigned worker, size_t slot, size_t unit,
     struct score_run *run = context;
     (void)slot;
     for (size_t n = run->units[unit]; n < run->units[unit + 1]; n++)
-        DL2_TRY((run->scoring->volumes ? score_volume : score_image)(run, &run->workers[worker],
-                                                                     run->todo[n], error));
+        DL2_TRY(score_item(run, &run->workers[worker], run->todo[n], error));
     return DL2_OK;
 }
 
@@ -847,6 +802,7 @@ static void score_run_free(struct score_run *run)
         dl2_bytes_free(&worker->shown_deep.bytes);
         dl2_bytes_free(&worker->bytes);
         dl2_score_video_free(&worker->reference_video);
+        dl2_volume_reference_close(&worker->volume);
         for (size_t v = 0; worker->videos && v < run->scoring->variant_count; v++)
             dl2_score_video_free(&worker->videos[v]);
         free(worker->videos);
