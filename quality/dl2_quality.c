@@ -24,35 +24,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct quality_arguments {
-    const char *json, *json_folder, *csv, *codec_compare, *crops;
-    struct dl2_subset subset;
-    unsigned samples; /* enum dl2_samples */
-    const char *label_field;
-    struct dl2_remote_options remote;
-    uint64_t max_pixels;
+static struct {
+    struct dl2_scoring_options scoring;
     struct dl2_external_decoders external;
+    const char *json, *json_folder, *csv, *codec_compare, *crops;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
     struct dl2_score_bound bounds[DL2_METRIC_COUNT];
     size_t bound_count;
-    bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
-    unsigned input_size;            /* 0: not given */
-    const char *heatmaps;           /* folder, or NULL */
-    unsigned heatmap_error;         /* enum dl2_heatmap_error */
-    unsigned heatmap_limit;
-    const char *idle_on_volumes; /* a given option that has no effect on volumes, or NULL */
     struct dl2_share share;
-};
+} arguments = {.scoring = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
+                           .external = &arguments.external,
+                           .heatmaps = {.error = DL2_HEATMAP_SSIM, .limit = 16}},
+               .device = "cpu"};
 
 /* The colour that is given, or else that the variants were flattened on, from their
  * dl2-variant.json; white if none says. */
-static int quality_find_background(const struct quality_arguments *arguments, char **paths,
-                                   size_t count, uint8_t background[3], struct dl2_error *error)
+static int quality_find_background(char **paths, size_t count, struct dl2_error *error)
 {
+    uint8_t *background = arguments.scoring.background;
     const char *first = NULL;
-    if (arguments->background)
-        return dl2_parse_colour(arguments->background, background, error);
+    if (arguments.background)
+        return dl2_parse_colour(arguments.background, background, error);
     memset(background, 255, 3);
     for (size_t i = 0; i < count; i++) {
         json_t *json;
@@ -74,69 +67,62 @@ static int quality_find_background(const struct quality_arguments *arguments, ch
     return DL2_OK;
 }
 
-static int quality_write_files(const struct quality_arguments *arguments,
-                               const struct dl2_scoring *scoring, struct dl2_error *error)
+static int quality_write_files(const struct dl2_scoring *scoring, struct dl2_error *error)
 {
-    if (arguments->json)
-        DL2_TRY(dl2_scoring_write_json(scoring, arguments->json, error));
-    if (arguments->json_folder)
-        DL2_TRY(dl2_scoring_write_json_folder(scoring, arguments->json_folder, error));
-    if (arguments->csv)
-        DL2_TRY(dl2_scoring_write_csv(scoring, arguments->csv, error));
-    if (!arguments->codec_compare)
+    if (arguments.json)
+        DL2_TRY(dl2_scoring_write_json(scoring, arguments.json, error));
+    if (arguments.json_folder)
+        DL2_TRY(dl2_scoring_write_json_folder(scoring, arguments.json_folder, error));
+    if (arguments.csv)
+        DL2_TRY(dl2_scoring_write_csv(scoring, arguments.csv, error));
+    if (!arguments.codec_compare)
         return DL2_OK;
     struct dl2_codec_compare_counts counts;
-    DL2_TRY(dl2_codec_compare_write(scoring, arguments->codec_compare, &counts, error));
+    DL2_TRY(dl2_codec_compare_write(scoring, arguments.codec_compare, &counts, error));
     printf("\ncodec-compare: %zu rows in %s, %zu file%s and batches.json; %zu scored images left "
            "out, without a value by each metric\n",
-           counts.rows, DL2_SHOWN(arguments->codec_compare), counts.batches,
+           counts.rows, DL2_SHOWN(arguments.codec_compare), counts.batches,
            counts.batches == 1 ? "" : "s", counts.left_out);
     return DL2_OK;
 }
 
 /* Checks before the work begins that the files can be written. */
-static int quality_expect_files(const struct quality_arguments *arguments, struct dl2_error *error)
+static int quality_expect_files(struct dl2_error *error)
 {
-    if (arguments->json)
-        DL2_TRY(dl2_file_expect(arguments->json, error));
-    if (arguments->json_folder)
-        DL2_TRY(dl2_folder_expect(arguments->json_folder, error));
-    if (arguments->codec_compare)
-        DL2_TRY(dl2_folder_expect(arguments->codec_compare, error));
-    if (arguments->heatmaps) {
+    if (arguments.json)
+        DL2_TRY(dl2_file_expect(arguments.json, error));
+    if (arguments.json_folder)
+        DL2_TRY(dl2_folder_expect(arguments.json_folder, error));
+    if (arguments.codec_compare)
+        DL2_TRY(dl2_folder_expect(arguments.codec_compare, error));
+    if (arguments.scoring.heatmaps.folder) {
         DL2_TRY(dl2_heatmap_check(error));
-        DL2_TRY(dl2_folder_expect(arguments->heatmaps, error));
+        DL2_TRY(dl2_folder_expect(arguments.scoring.heatmaps.folder, error));
     }
-    return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
+    return arguments.csv ? dl2_file_expect(arguments.csv, error) : DL2_OK;
 }
 
 /* Writes crops by scores that are there. */
-static int quality_crop(const struct quality_arguments *arguments, char **paths, size_t count,
-                        struct dl2_error *error)
+static int quality_crop(char **paths, size_t count, struct dl2_error *error)
 {
     struct dl2_progress progress = {.done = 0};
-    struct dl2_crops_options options = {.scores = arguments->json_folder,
-                                        .samples = arguments->samples,
-                                        .folder = arguments->crops,
-                                        .max_pixels = arguments->max_pixels,
-                                        .external = &arguments->external,
-                                        .progress = &progress};
-    DL2_TRY(quality_find_background(arguments, paths + 1, count - 1, options.background, error));
-    return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1, &options, error);
+    arguments.scoring.progress = &progress;
+    DL2_TRY(quality_find_background(paths + 1, count - 1, error));
+    return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1,
+                           arguments.json_folder, arguments.crops, &arguments.scoring, error);
 }
 
 /* What has a bound is scored, beside what is scored anyway. Is a metric of inputs among them? */
-static bool choose_metrics(const struct quality_arguments *arguments, bool *metrics)
+static bool choose_metrics(void)
 {
     const struct dl2_metric *metric;
-    bool any = false, any_of_input = false;
-    memcpy(metrics, arguments->metrics, sizeof arguments->metrics);
+    bool *metrics = arguments.scoring.metrics, any = false, any_of_input = false;
     for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
         any |= metrics[i];
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         metrics[i] |= !any && metric->by_default;
-        for (size_t b = 0; b < arguments->bound_count; b++)
-            metrics[i] |= arguments->bounds[b].metric == metric;
+        for (size_t b = 0; b < arguments.bound_count; b++)
+            metrics[i] |= arguments.bounds[b].metric == metric;
         any_of_input |= metrics[i] && metric->of_input;
     }
     return any_of_input;
@@ -153,11 +139,11 @@ static bool scores_one_of(const struct dl2_score_device_class *device, const boo
 }
 
 /* Opens the device that is to score, and refuses one that scores none of the metrics. */
-static int quality_open_device(const struct quality_arguments *arguments,
-                               struct dl2_scoring_options *options, struct dl2_error *error)
+static int quality_open_device(struct dl2_error *error)
 {
-    DL2_TRY(dl2_score_device_open(arguments->device, &options->device, error));
-    if (!options->device || strcmp(arguments->device, "auto") == 0 ||
+    struct dl2_scoring_options *options = &arguments.scoring;
+    DL2_TRY(dl2_score_device_open(arguments.device, &options->device, error));
+    if (!options->device || strcmp(arguments.device, "auto") == 0 ||
         scores_one_of(options->device->ops, options->metrics))
         return DL2_OK;
     dl2_score_device_close(options->device);
@@ -165,7 +151,7 @@ static int quality_open_device(const struct quality_arguments *arguments,
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "--device=%s has no effect: it scores none of these metrics (see "
                          "--list devices)",
-                         arguments->device);
+                         arguments.device);
 }
 
 /* ".scores.json.part" beside scores.json: what the names of parts' files begin with. To free. */
@@ -177,67 +163,53 @@ static char *quality_part_stem(const char *json)
 }
 
 /* Prints and writes what was scored: 1 if something is wrong with it. */
-static int quality_report(const struct quality_arguments *arguments,
-                          const struct dl2_scoring_options *options,
-                          const struct dl2_scoring *scoring, struct dl2_error *error)
+static int quality_report(const struct dl2_scoring *scoring, struct dl2_error *error)
 {
     dl2_scoring_print(scoring, stdout);
     const size_t worse =
-        dl2_scoring_print_worse(scoring, arguments->bounds, arguments->bound_count, stdout);
-    if (arguments->heatmaps)
-        dl2_scoring_print_heatmaps(scoring, &options->heatmaps, stdout);
+        dl2_scoring_print_worse(scoring, arguments.bounds, arguments.bound_count, stdout);
+    if (arguments.scoring.heatmaps.folder)
+        dl2_scoring_print_heatmaps(scoring, &arguments.scoring.heatmaps, stdout);
     fflush(stdout);
     dl2_scoring_print_faults(scoring, stderr);
-    const int status = quality_write_files(arguments, scoring, error);
+    const int status = quality_write_files(scoring, error);
     return status == DL2_OK && (worse || dl2_scoring_has_faults(scoring)) ? 1 : status;
 }
 
-static int quality_score(const struct quality_arguments *arguments,
-                         const struct dl2_common_options *common, const struct dl2_world *world,
+static int quality_score(const struct dl2_common_options *common, const struct dl2_world *world,
                          char **paths, size_t count, struct dl2_error *error)
 {
+    struct dl2_scoring_options *options = &arguments.scoring;
     struct dl2_progress progress;
-    struct dl2_score_share share = {.part = arguments->share.part, .world = world, .file = {-1}};
+    struct dl2_score_share share = {.part = arguments.share.part, .world = world, .file = {-1}};
     const bool first = dl2_world_rank(world) == 0;
-    struct dl2_scoring_options options = {.jobs = dl2_share_jobs(common, world),
-                                          .subset = arguments->subset,
-                                          .samples = arguments->samples,
-                                          .label_field = arguments->label_field,
-                                          .remote = arguments->remote,
-                                          .max_pixels = arguments->max_pixels,
-                                          .external = &arguments->external,
-                                          .input_size = arguments->input_size,
-                                          .idle_on_volumes = arguments->idle_on_volumes,
-                                          .heatmaps = {.folder = arguments->heatmaps,
-                                                       .error = arguments->heatmap_error,
-                                                       .limit = arguments->heatmap_limit},
-                                          .progress = &progress};
-    DL2_TRY(quality_find_background(arguments, paths + 1, count - 1, options.background, error));
+    options->jobs = dl2_share_jobs(common, world);
+    options->progress = &progress;
+    DL2_TRY(quality_find_background(paths + 1, count - 1, error));
     for (size_t i = 0; i < count; i++)
-        options.any_is_remote = options.any_is_remote || dl2_dataset_is_remote(paths[i]);
-    for (size_t i = 0; arguments->label_field && i < count; i++)
-        options.any_has_label_fields =
-            options.any_has_label_fields || dl2_dataset_has_label_fields(paths[i]);
-    choose_metrics(arguments, options.metrics);
+        options->any_is_remote = options->any_is_remote || dl2_dataset_is_remote(paths[i]);
+    for (size_t i = 0; options->label_field && i < count; i++)
+        options->any_has_label_fields =
+            options->any_has_label_fields || dl2_dataset_has_label_fields(paths[i]);
     struct dl2_scoring scoring = {.count = 0};
-    char *stem = share.part.count ? quality_part_stem(arguments->json) : NULL;
+    char *stem = share.part.count ? quality_part_stem(arguments.json) : NULL;
     share.stem = stem;
     if (world)
         share.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
     if (share.part.count)
-        options.share = &share;
-    int status = quality_expect_files(arguments, error);
+        options->share = &share;
+    int status = quality_expect_files(error);
     if (status == DL2_OK)
-        status = quality_open_device(arguments, &options, error);
+        status = quality_open_device(error);
     status = dl2_world_agree(world, status, error);
     dl2_progress_begin(&progress, "quality", "images", 0, common->quiet || !first);
     if (status == DL2_OK)
-        status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
+        status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, options,
                                  &scoring, error);
     dl2_progress_end(&progress);
-    dl2_score_device_close(options.device);
-    if (status == DL2_OK && (!options.share || share.complete))
-        status = quality_report(arguments, &options, &scoring, error);
+    dl2_score_device_close(options->device);
+    if (status == DL2_OK && (!options->share || share.complete))
+        status = quality_report(&scoring, error);
     else if (status == DL2_OK && !world)
         dl2_share_print_end(&share.part, share.parts_missing, share.first_missing,
                             "; another part has completed the scores");
@@ -286,10 +258,10 @@ static int parse_metrics(const char *text, void *value, struct dl2_error *error)
     return word < 0 ? word : DL2_OK;
 }
 
-/* "ssim=0.9" into the bounds of a struct quality_arguments. */
+/* "ssim=0.9" into the bounds. */
 static int parse_bound(const char *text, void *value, struct dl2_error *error)
 {
-    struct quality_arguments *into = value;
+    (void)value;
     const char *words[DL2_METRIC_COUNT + 1] = {NULL};
     const size_t length = strcspn(text, "=");
     char name[64] = "", *end;
@@ -303,10 +275,10 @@ static int parse_bound(const char *text, void *value, struct dl2_error *error)
     if (!isfinite(bound) || end == text + length + 1 || *end)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not METRIC=VALUE, such as ssim=0.9",
                              text);
-    for (size_t b = 0; b < into->bound_count; b++)
-        if (into->bounds[b].metric == dl2_metric_at((unsigned)word))
+    for (size_t b = 0; b < arguments.bound_count; b++)
+        if (arguments.bounds[b].metric == dl2_metric_at((unsigned)word))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has two bounds", name);
-    into->bounds[into->bound_count++] =
+    arguments.bounds[arguments.bound_count++] =
         (struct dl2_score_bound){dl2_metric_at((unsigned)word), bound};
     return DL2_OK;
 }
@@ -395,7 +367,7 @@ static json_t *show_text(const void *value)
     return text ? json_string(text) : json_null();
 }
 
-#define AT(member) offsetof(struct quality_arguments, member)
+#define AT(member) offsetof(__typeof__(arguments), member)
 
 /* The tasks of a run; as bits, the rows' `commands`. */
 enum {
@@ -404,11 +376,6 @@ enum {
     SCORES_VOLUMES = 4,
     SCORES = SCORES_IMAGES | SCORES_VOLUMES,
 };
-
-static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
-                                             .device = "cpu",
-                                             .heatmap_error = DL2_HEATMAP_SSIM,
-                                             .heatmap_limit = 16};
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "json", 0, "FILE",
@@ -429,18 +396,18 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
      "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
      "scale is the same for all images",
-     AT(heatmaps), .commands = SCORES_IMAGES},
+     AT(scoring.heatmaps.folder), .commands = SCORES_IMAGES},
     {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
      "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
      "root of the mean squared error of R, G and B, from 0 to 64",
-     AT(heatmap_error), .words = dl2_heatmap_errors, .commands = SCORES_IMAGES},
+     AT(scoring.heatmaps.error), .words = dl2_heatmap_errors, .commands = SCORES_IMAGES},
     {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
-     "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
+     "With --heatmap: draw the first N images of REFERENCE", AT(scoring.heatmaps.limit), .min = 1,
      .max = 4294967295.0, .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
-     "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
-     .parse = parse_metrics, .list = "metrics", .unset = "those marked * below",
-     .commands = SCORES_IMAGES},
+     "Metrics to score, separated by commas; all; or default, those marked * below",
+     AT(scoring.metrics), .parse = parse_metrics, .list = "metrics",
+     .unset = "those marked * below", .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
@@ -448,21 +415,22 @@ static const struct dl2_option options[] = {
      0, .parse = parse_bound, .unset = "no bound", .commands = SCORES_IMAGES},
     {DL2_OPTION_UINT, "input-size", 0, "PIXELS",
      "Side of the networks' square input, at which input_psnr and input_ssim compare images",
-     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224",
+     AT(scoring.input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224",
      .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white",
      .commands = SCORES_IMAGES | CROPS},
-    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
-    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(scoring.subset),
+     .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(scoring.samples),
      .commands = SCORES_IMAGES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field),
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(scoring.label_field),
      .commands = SCORES_IMAGES},
-    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(remote),
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(scoring.remote),
      .commands = SCORES_IMAGES},
-    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
-     .min = 1, .max = 4294967295.0},
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels",
+     AT(scoring.max_pixels), .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = SCORES_IMAGES | CROPS},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = SCORES},
@@ -506,8 +474,8 @@ static int quality_score_in_world(const struct dl2_common_options *common, char 
     int exit_status = DL2_EXIT_FAILED;
     if (dl2_share_open(&arguments.share, program.name, &world, &exit_status) != DL2_OK)
         return exit_status;
-    const int status = quality_score(&arguments, common, dl2_world_size(world) > 1 ? world : NULL,
-                                     paths, count, &error);
+    const int status =
+        quality_score(common, dl2_world_size(world) > 1 ? world : NULL, paths, count, &error);
     exit_status = dl2_world_rank(world) ? (status ? DL2_EXIT_FAILED : DL2_EXIT_OK)
                                         : quality_end(status, &error);
     dl2_world_close(world);
@@ -517,17 +485,16 @@ static int quality_score_in_world(const struct dl2_common_options *common, char 
 /* A reason why the arguments do not fit together, or NULL. */
 static const char *quality_find_conflict(const struct dl2_common_options *common)
 {
-    bool metrics[DL2_METRIC_COUNT];
-    const bool of_input = choose_metrics(&arguments, metrics);
+    const bool of_input = choose_metrics();
     if (arguments.share.part.count && !arguments.json)
         return "--part needs --json FILE, beside which parts keep their scores until all are there";
     if (arguments.crops && !arguments.json_folder)
         return "--crops: say with --json-dir where the scores are";
-    if (!arguments.heatmaps && dl2_option_given(&program, common, "heatmap-of"))
+    if (!arguments.scoring.heatmaps.folder && dl2_option_given(&program, common, "heatmap-of"))
         return "--heatmap-of has no effect without --heatmap";
-    if (!arguments.heatmaps && dl2_option_given(&program, common, "heatmap-limit"))
+    if (!arguments.scoring.heatmaps.folder && dl2_option_given(&program, common, "heatmap-limit"))
         return "--heatmap-limit has no effect without --heatmap";
-    if (arguments.input_size && !of_input)
+    if (arguments.scoring.input_size && !of_input)
         return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
     return dl2_share_find_conflict(&arguments.share);
 }
@@ -535,10 +502,10 @@ static const char *quality_find_conflict(const struct dl2_common_options *common
 static int quality_run(const struct dl2_common_options *common, char **paths, size_t count)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    const char *const named = arguments.json_folder     ? "--json-dir"
-                              : arguments.heatmaps      ? "--heatmap"
-                              : arguments.codec_compare ? "--codec-compare"
-                                                        : NULL;
+    const char *const named = arguments.json_folder               ? "--json-dir"
+                              : arguments.scoring.heatmaps.folder ? "--heatmap"
+                              : arguments.codec_compare           ? "--codec-compare"
+                                                                  : NULL;
     if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0)
         return dl2_program_usage_error(&program, "%s: %s", named, error.message);
     const char *idle =
@@ -546,11 +513,11 @@ static int quality_run(const struct dl2_common_options *common, char **paths, si
     if (idle)
         return dl2_program_usage_error(
             &program, "--%s has no effect with --crops, which scores nothing", idle);
-    arguments.idle_on_volumes = dl2_option_without_effect(&program, common, SCORES_VOLUMES);
+    arguments.scoring.idle_on_volumes = dl2_option_without_effect(&program, common, SCORES_VOLUMES);
     const char *conflict = quality_find_conflict(common);
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);
-    return arguments.crops ? quality_end(quality_crop(&arguments, paths, count, &error), &error)
+    return arguments.crops ? quality_end(quality_crop(paths, count, &error), &error)
                            : quality_score_in_world(common, paths, count);
 }
 

@@ -50,7 +50,6 @@ bin_PROGRAMS += dl2-quality
 dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
 	quality/codec_compare.c quality/codec_compare.h \
-	quality/crop_choice.c quality/crop_choice.h \
 	quality/crops.c quality/crops.h \
 	quality/dl2_quality.c \
 	quality/heatmap.c quality/heatmap.h \
