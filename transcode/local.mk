@@ -22,7 +22,6 @@ libtranscode_la_SOURCES = \
 	transcode/survey.c transcode/survey.h \
 	transcode/target.c transcode/target.h \
 	transcode/target_curves.c \
-	transcode/target_scan.c \
 	transcode/target_search.c transcode/target_search.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/transcoder.h \

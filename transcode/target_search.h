@@ -4,7 +4,7 @@
  *
  * A codec that has trials (JPEG) is searched through for a score, quality by quality, because
  * scores fall here and there as the quality rises, above all at the quality that a source had
- * before (target_scan.c).
+ * before.
  *
  * For others, and for sizes, files are made: first at the quality that the mean curve of a sample
  * of the images says, then by that curve moved to where the image's own files are, and from the
@@ -72,18 +72,8 @@ void dl2_target_curve_make(struct dl2_target_curve *curve, const struct dl2_qual
 /* The source's file took the place of what was found, with its pixels. */
 void dl2_target_take_source(const struct dl2_target_job *job);
 
-/* ---- For target_scan.c and tests */
-
-/* The score by the target's metric of an image of the job's size. */
-int dl2_target_score(const struct dl2_target_job *job, const struct dl2_image *image, double *score,
-                     struct dl2_error *error);
-
-/* Makes searcher->trial the file of a quality, and scores it. */
+/* Makes searcher->trial the file of a quality, and scores it: for tests. */
 int dl2_target_try(const struct dl2_target_job *job, int quality, double *score,
                    struct dl2_error *error);
-
-/* Tries all qualities for a score, by a codec's trials (codec/codec.h), without making files. Makes
- * job->out the file of the quality that is found, and fills in the result. */
-int dl2_target_scan(const struct dl2_target_job *job, struct dl2_error *error);
 
 #endif
