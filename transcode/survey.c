@@ -446,71 +446,48 @@ static void add_channels(const struct survey *survey, json_t *report)
     json_object_set_new(report, "std", deviations);
 }
 
-/* One group: its keys, and whether it crosses splits or classes. */
-static json_t *describe_group(const struct survey *survey, const size_t *members, size_t count)
+/* Adds an image to its group: the keys, and whether they cross splits or classes. */
+static void add_member(const struct survey *survey, size_t root, size_t index, json_t **group)
 {
-    json_t *keys = json_array();
-    bool splits = false, classes = false;
+    const struct dl2_dataset *dataset = survey->dataset;
     struct dl2_sample first, sample;
-    dl2_dataset_sample(survey->dataset, members[0], &first);
-    for (size_t i = 0; i < count; i++) {
-        dl2_dataset_sample(survey->dataset, members[i], &sample);
-        json_array_append_new(keys, dl2_json_text(sample.key));
-        splits |= strcmp(dl2_dataset_split_of(survey->dataset, members[i]),
-                         dl2_dataset_split_of(survey->dataset, members[0])) != 0;
-        classes |= sample.label != first.label;
-    }
-    return json_pack("{s:o, s:b, s:b}", "keys", keys, "across_splits", splits, "across_classes",
-                     classes);
-}
-
-/* A group of near duplicates: its images, by the root's number. */
-struct group {
-    size_t size, end; /* its members, in the list of all, are those before `end` */
-    size_t trained;   /* images for training */
-};
-
-/* Sorts the images by their groups: a counting sort over roots. Returns validation images in a
- * group with one for training. */
-static json_int_t sort_groups(const struct survey *survey, struct group *groups, size_t *members)
-{
-    json_int_t leaks = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < survey->count; i++) {
-        struct group *group = &groups[root_of(survey->parent, i)];
-        group->size++;
-        group->trained += survey->uses[i] == TRAINING;
-    }
-    for (size_t i = 0; i < survey->count; at += groups[i++].size)
-        groups[i].end = at;
-    for (size_t i = 0; i < survey->count; i++) {
-        struct group *group = &groups[root_of(survey->parent, i)];
-        members[group->end++] = i;
-        leaks += survey->uses[i] == VALIDATION && group->trained;
-    }
-    return leaks;
+    dl2_dataset_sample(dataset, root, &first);
+    dl2_dataset_sample(dataset, index, &sample);
+    if (!*group)
+        *group = json_pack("{s:[o], s:b, s:b}", "keys", dl2_json_text(first.key), "across_splits",
+                           false, "across_classes", false);
+    json_array_append_new(json_object_get(*group, "keys"), dl2_json_text(sample.key));
+    if (strcmp(dl2_dataset_split_of(dataset, index), dl2_dataset_split_of(dataset, root)) != 0)
+        json_object_set_new(*group, "across_splits", json_true());
+    if (sample.label != first.label)
+        json_object_set_new(*group, "across_classes", json_true());
 }
 
 static int add_duplicates(const struct survey *survey, json_t *report, struct dl2_error *error)
 {
-    DL2_AUTO_FREE struct group *all = NULL;
-    DL2_AUTO_FREE size_t *members = NULL;
+    DL2_AUTO_FREE json_t **all = NULL; /* by the numbers of roots */
+    DL2_AUTO_FREE bool *trained = NULL;
     DL2_TRY(DL2_NEW(&all, survey->count, "a survey", error));
-    DL2_TRY(DL2_NEW(&members, survey->count, "a survey", error));
+    DL2_TRY(DL2_NEW(&trained, survey->count, "a survey", error));
     json_t *list = json_array();
-    json_int_t groups = 0, images = 0, splits = 0, classes = 0;
-    const json_int_t leaks = sort_groups(survey, all, members);
+    json_int_t groups = 0, images = 0, splits = 0, classes = 0, leaks = 0;
     for (size_t i = 0; i < survey->count; i++) {
-        if (all[i].size < 2)
+        const size_t root = root_of(survey->parent, i);
+        trained[root] |= survey->uses[i] == TRAINING;
+        if (root != i)
+            add_member(survey, root, i, &all[root]);
+    }
+    for (size_t i = 0; i < survey->count; i++) {
+        leaks += survey->uses[i] == VALIDATION && trained[root_of(survey->parent, i)];
+        if (!all[i])
             continue;
-        json_t *group = describe_group(survey, members + all[i].end - all[i].size, all[i].size);
         groups++;
-        images += (json_int_t)all[i].size;
-        splits += json_is_true(json_object_get(group, "across_splits"));
-        classes += json_is_true(json_object_get(group, "across_classes"));
+        images += (json_int_t)json_array_size(json_object_get(all[i], "keys"));
+        splits += json_is_true(json_object_get(all[i], "across_splits"));
+        classes += json_is_true(json_object_get(all[i], "across_classes"));
         if (groups <= MAX_GROUPS)
-            json_array_append(list, group);
-        json_decref(group);
+            json_array_append(list, all[i]);
+        json_decref(all[i]);
     }
     json_object_set_new(
         report, "duplicates",
