@@ -199,54 +199,41 @@ static int load_record(struct ingest *ingest, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int print_json(struct dl2_bytes *out, const json_t *json, struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    if (!text)
-        return dl2_error_memory(error, "a record");
-    DL2_TRY(dl2_bytes_append(out, text, strlen(text), error));
-    return dl2_bytes_append(out, "\n", 1, error);
-}
-
 /* Notes a line, also in the journal. */
 static int note_line(struct ingest *ingest, json_t *line, struct dl2_error *error)
 {
-    const size_t start = ingest->lines.size;
     if (line)
         json_object_del(line, "current");
-    DL2_TRY(print_json(&ingest->lines, line, error));
-    const size_t size = ingest->lines.size - start;
+    DL2_AUTO_FREE char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    if (!text)
+        return dl2_error_memory(error, "a record");
+    DL2_TRY(dl2_bytes_append(&ingest->lines, text, strlen(text), error));
+    DL2_TRY(dl2_bytes_append(&ingest->lines, "\n", 1, error));
     return !ingest->journal ||
-                   (fwrite(ingest->lines.data + start, 1, size, ingest->journal) == size &&
-                    fflush(ingest->journal) == 0)
+                   (fprintf(ingest->journal, "%s\n", text) > 0 && fflush(ingest->journal) == 0)
                ? DL2_OK
                : dl2_error_system(error, "%s/" RECORD_NAME ": can't be written",
                                   ingest->options->dest);
 }
 
-/* Lines of this run follow those of earlier ones until it ends. */
-static int begin_journal(struct ingest *ingest, struct dl2_error *error)
+/* In a folder, lines of this run follow those of earlier ones until it ends. */
+static int begin_record(struct ingest *ingest, struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes head = DL2_BYTES_INIT;
     DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(record_path(ingest, &path, error));
-    DL2_TRY(dl2_bytes_append(&head, "\n", 1, error)); /* behind a line that was cut */
-    DL2_TRY(print_json(&head, ingest->settings, error));
-    ingest->journal = fopen(path, "ae");
-    return ingest->journal && fwrite(head.data, 1, head.size, ingest->journal) == head.size
-               ? DL2_OK
-               : dl2_error_system(error, "%s: can't be written", path);
+    if (!ingest->packed) {
+        ingest->journal = fopen(path, "ae");
+        if (!ingest->journal || fputc('\n', ingest->journal) == EOF) /* behind a cut line */
+            return dl2_error_system(error, "%s: can't be written", path);
+    }
+    return note_line(ingest, ingest->settings, error);
 }
 
 static int write_record(struct ingest *ingest, struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(record_path(ingest, &path, error));
-    DL2_TRY(print_json(&text, ingest->settings, error));
-    if (ingest->lines.size)
-        DL2_TRY(dl2_bytes_append(&text, ingest->lines.data, ingest->lines.size, error));
-    return dl2_file_write(path, text.data, text.size, error);
+    return dl2_file_write(path, ingest->lines.data, ingest->lines.size, error);
 }
 
 static json_t *new_line(const char *key, const struct dl2_source_item *video)
@@ -696,8 +683,7 @@ static int run_ingest(struct ingest *ingest, struct dl2_error *error)
         return DL2_OK;
     }
     DL2_TRY(dl2_output_open_copy(options, ingest->dataset, &ingest->writer, error));
-    if (!ingest->packed)
-        DL2_TRY(begin_journal(ingest, error));
+    DL2_TRY(begin_record(ingest, error));
     DL2_TRY(make_all(ingest, error));
     if (!ingest->result->clips)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no video could be read", options->source);
