@@ -623,15 +623,12 @@ static void score_choose_metrics(struct score_run *run)
     const struct dl2_scoring_options *options = run->options;
     struct dl2_scoring *scoring = run->scoring;
     const struct dl2_metric *metric;
-    bool any = false;
     for (unsigned i = 0; scoring->volumes && (metric = dl2_volume_metric_at(i)); i++)
         scoring->metrics[scoring->metric_count++] = metric;
     if (scoring->volumes)
         return;
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
-        any |= options->metrics[i];
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
-        if (!(any ? options->metrics[i] : metric->by_default))
+        if (!options->metrics[i])
             continue;
         if (metric->of_input)
             scoring->input_size = options->input_size ? options->input_size : DL2_INPUT_SIZE;

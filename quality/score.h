@@ -120,8 +120,7 @@ struct dl2_scoring_options {
     uint64_t max_pixels;              /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
     const struct dl2_external_decoders *external; /* NULL: none */
     uint8_t background[3];                        /* under alpha, R, G, B */
-    /* By number in the registry; if none is set, those with by_default. */
-    bool metrics[DL2_METRIC_COUNT];
+    bool metrics[DL2_METRIC_COUNT];               /* those to score, by number in the registry */
     /* Volumes are scored by their own metrics (quality/volume_metrics.h). An option of the command
      * line that has no effect on them, to be refused where the reference holds some; or NULL. */
     const char *idle_on_volumes;
