@@ -21,6 +21,7 @@
  */
 #include "codec/codecs.h"
 #include "codec/jp2_boxes.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -507,49 +508,20 @@ static int jp2_read_gray(void *state, const struct dl2_gray_part *part, uint16_t
     return jp2_run_request(jp2, &request, &output, &area, error);
 }
 
-/* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
-struct jp2_sink {
-    struct dl2_bytes *out;
-    size_t at;
-    struct dl2_error *error;
-};
-
-/* Makes the file at least `end` bytes long. */
-static bool jp2_sink_reach(struct jp2_sink *sink, size_t end)
+/* OpenJPEG goes back to fill in lengths, so it writes a file in memory. */
+static OPJ_SIZE_T jp2_sink_write(void *data, OPJ_SIZE_T count, void *file)
 {
-    static const uint8_t zeros[256];
-    while (sink->out->size < end) {
-        size_t count = end - sink->out->size;
-        if (dl2_bytes_append(sink->out, zeros, count < sizeof zeros ? count : sizeof zeros,
-                             sink->error) < 0)
-            return false;
-    }
-    return true;
+    return fwrite(data, 1, count, file) == count ? count : (OPJ_SIZE_T)-1;
 }
 
-static OPJ_SIZE_T jp2_sink_write(void *data, OPJ_SIZE_T count, void *user)
+static OPJ_BOOL jp2_sink_seek(OPJ_OFF_T position, void *file)
 {
-    struct jp2_sink *sink = user;
-    if (!jp2_sink_reach(sink, sink->at + count))
-        return (OPJ_SIZE_T)-1;
-    memcpy(sink->out->data + sink->at, data, count);
-    sink->at += count;
-    return count;
+    return fseeko(file, position, SEEK_SET) == 0;
 }
 
-static OPJ_BOOL jp2_sink_seek(OPJ_OFF_T position, void *user)
+static OPJ_OFF_T jp2_sink_skip(OPJ_OFF_T count, void *file)
 {
-    struct jp2_sink *sink = user;
-    if (position < 0 || !jp2_sink_reach(sink, (size_t)position))
-        return OPJ_FALSE;
-    sink->at = (size_t)position;
-    return OPJ_TRUE;
-}
-
-static OPJ_OFF_T jp2_sink_skip(OPJ_OFF_T count, void *user)
-{
-    struct jp2_sink *sink = user;
-    return jp2_sink_seek((OPJ_OFF_T)sink->at + count, user) ? count : -1;
+    return fseeko(file, count, SEEK_CUR) == 0 ? count : -1;
 }
 
 static double jp2_psnr(const struct dl2_encode_options *options)
@@ -634,17 +606,19 @@ static int jp2_encode_planes(opj_image_t *planes, const struct dl2_encode_option
                              struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_error own = DL2_ERROR_INIT;
-    struct jp2_sink sink = {out, 0, &own};
+    DL2_AUTO_FREE char *written = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&written, &size);
     opj_cparameters_t parameters;
     opj_codec_t *codec = opj_create_compress(OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_FALSE);
-    if (!planes || !codec || !stream) {
+    if (!file || !planes || !codec || !stream) {
         dl2_error_memory(&own, "a JPEG 2000 image");
         goto done;
     }
     jp2_set_parameters(planes, options, &parameters);
     jp2_set_handlers(codec, &own);
-    opj_stream_set_user_data(stream, &sink, NULL);
+    opj_stream_set_user_data(stream, file, NULL);
     opj_stream_set_write_function(stream, jp2_sink_write);
     opj_stream_set_seek_function(stream, jp2_sink_seek);
     opj_stream_set_skip_function(stream, jp2_sink_skip);
@@ -657,6 +631,11 @@ done:
     if (codec)
         opj_destroy_codec(codec);
     opj_image_destroy(planes);
+    const bool ended = file && fseeko(file, 0, SEEK_END) == 0;
+    if (file && (fclose(file) != 0 || !ended))
+        dl2_error_memory(&own, "a JPEG 2000 image");
+    if (own.status == DL2_OK)
+        dl2_bytes_append(out, written, size, &own);
     if (own.status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
         dl2_jp2_put_profile(out, &options->colour->icc, &own);
     if (own.status == DL2_OK && options->metadata)
