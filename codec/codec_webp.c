@@ -232,19 +232,6 @@ static int webp_colour(const uint8_t *data, size_t size, struct dl2_colour *colo
     return profile ? dl2_colour_set_icc(colour, profile, length, error) : DL2_OK;
 }
 
-struct webp_sink {
-    struct dl2_bytes *out;
-    struct dl2_error *error;
-    int status;
-};
-
-static int webp_write(const uint8_t *data, size_t size, const WebPPicture *picture)
-{
-    struct webp_sink *sink = picture->custom_ptr;
-    sink->status = dl2_bytes_append(sink->out, data, size, sink->error);
-    return sink->status == DL2_OK;
-}
-
 static int webp_method(const struct dl2_encode_options *options)
 {
     return options->effort < 0 ? DEFAULT_METHOD : options->effort;
@@ -394,22 +381,25 @@ static int webp_encode(const struct dl2_image *image, const struct dl2_encode_op
     if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, (float)options->quality) ||
         !WebPPictureInit(&picture))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, WEBP_TOO_OLD);
-    struct webp_sink sink = {out, error, DL2_OK};
+    WebPMemoryWriter file;
     DL2_TRY(webp_check(options, error));
     webp_configure(&config, options);
     picture.width = (int)image->width;
     picture.height = (int)image->height;
     /* Otherwise importing converts to 4:2:0, softly, before the encoder sees the pixels. */
     picture.use_argb = config.lossless || config.use_sharp_yuv;
-    picture.writer = webp_write;
-    picture.custom_ptr = &sink;
+    WebPMemoryWriterInit(&file);
+    picture.writer = WebPMemoryWrite;
+    picture.custom_ptr = &file;
     int status = webp_import(&picture, image, error);
-    if (status == DL2_OK && !WebPEncode(&config, &picture)) {
-        status = sink.status < 0 ? sink.status
-                                 : dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                                                 "WebP: libwebp can't encode this (its error %d)",
-                                                 (int)picture.error_code);
-    }
+    if (status == DL2_OK)
+        status = WebPEncode(&config, &picture) ? dl2_bytes_append(out, file.mem, file.size, error)
+                 : picture.error_code == VP8_ENC_ERROR_BAD_WRITE
+                     ? dl2_error_memory(error, "a WebP image")
+                     : dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                     "WebP: libwebp can't encode this (its error %d)",
+                                     (int)picture.error_code);
+    WebPMemoryWriterClear(&file);
     WebPPictureFree(&picture);
     return status == DL2_OK ? webp_extend(out, image, options, error) : status;
 }
