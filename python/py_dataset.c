@@ -31,6 +31,20 @@ void py_dataset_leave(struct py_dataset *self)
         close_if_unused(self);
 }
 
+/* A dataset in use until its scope ends; NULL: it could not be used. */
+#define IN_USE __attribute__((cleanup(leave_used)))
+
+static void leave_used(struct py_dataset **used)
+{
+    if (*used)
+        py_dataset_leave(*used);
+}
+
+static struct py_dataset *use(struct py_dataset *self)
+{
+    return py_dataset_use(self) ? self : NULL;
+}
+
 /* Warns of what may not have been meant so; of a split by the rule
  * unless its fraction was given. */
 static bool warn_of(const struct dl2_dataset *dataset, const char *path, bool fraction_given)
@@ -198,31 +212,27 @@ static void dataset_dealloc(struct py_dataset *self)
 
 static Py_ssize_t dataset_length(struct py_dataset *self)
 {
-    if (!py_dataset_use(self))
-        return -1;
-    const Py_ssize_t count = (Py_ssize_t)dl2_dataset_count(self->dataset);
-    py_dataset_leave(self);
-    return count;
+    IN_USE struct py_dataset *used = use(self);
+    return used ? (Py_ssize_t)dl2_dataset_count(used->dataset) : -1;
 }
 
-/* Like py_dataset_use(), for a sample; IndexError where there is none of that number. */
-static bool use_sample(struct py_dataset *self, Py_ssize_t index)
+/* The same for a sample; IndexError where there is none of that number. */
+static struct py_dataset *use_sample(struct py_dataset *self, Py_ssize_t index)
 {
-    if (!py_dataset_use(self))
-        return false;
-    if (index >= 0 && (size_t)index < dl2_dataset_count(self->dataset))
-        return true;
-    py_dataset_leave(self);
+    struct py_dataset *used = use(self);
+    if (!used || (index >= 0 && (size_t)index < dl2_dataset_count(used->dataset)))
+        return used;
+    py_dataset_leave(used);
     PyErr_SetString(PyExc_IndexError, "the dataset has no sample of that number");
-    return false;
+    return NULL;
 }
 
 /* The same for a number as Python gives it, counted as dataset[number] counts. */
-static bool use_numbered(struct py_dataset *self, PyObject *number, Py_ssize_t *index)
+static struct py_dataset *use_numbered(struct py_dataset *self, PyObject *number, Py_ssize_t *index)
 {
     *index = PyNumber_AsSsize_t(number, PyExc_IndexError);
     if (*index == -1 && PyErr_Occurred())
-        return false;
+        return NULL;
     if (*index < 0 && self->dataset)
         *index += (Py_ssize_t)dl2_dataset_count(self->dataset);
     return use_sample(self, *index);
@@ -257,7 +267,8 @@ static PyObject *read_frames(struct py_dataset *self, size_t first, size_t count
 
 static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
 {
-    if (!use_sample(self, index))
+    IN_USE struct py_dataset *used = use_sample(self, index);
+    if (!used)
         return NULL;
     const struct dl2_image_range frames = dl2_dataset_frames(self->dataset, (size_t)index);
     struct dl2_sample sample;
@@ -265,7 +276,6 @@ static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
                          ? read_frames(self, frames.first, frames.count, 1)
                          : read_image(self, frames.first);
     dl2_dataset_image(self->dataset, frames.first, &sample);
-    py_dataset_leave(self);
     return data ? Py_BuildValue("(Ni)", data, sample.label) : NULL;
 }
 
@@ -274,61 +284,51 @@ static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
     struct dl2_frame_slice slice;
     struct dl2_error error = DL2_ERROR_INIT;
     PY_OWN PyObject *text = NULL;
-    PyObject *list = NULL;
-    if (!PyUnicode_FSConverter(argument, &text))
+    IN_USE struct py_dataset *used = PyUnicode_FSConverter(argument, &text) ? use(self) : NULL;
+    if (!used)
         return NULL;
-    if (py_dataset_use(self)) {
-        if (dl2_dataset_slice(self->dataset, PyBytes_AsString(text), &slice, &error) < 0)
-            py_raise(py_state_of(py_type_of(self)), &error);
-        else
-            list = read_frames(self, slice.first, slice.count, slice.step);
-        py_dataset_leave(self);
-    }
-    return list;
+    if (dl2_dataset_slice(self->dataset, PyBytes_AsString(text), &slice, &error) < 0)
+        return py_raise(py_state_of(py_type_of(self)), &error);
+    return read_frames(self, slice.first, slice.count, slice.step);
 }
 
 static PyObject *dataset_kind(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    if (!py_dataset_use(self))
-        return NULL;
     static const char *const kinds[] = {[DL2_SAMPLE_IMAGE] = "image",
                                         [DL2_SAMPLE_CLIP] = "clip",
                                         [DL2_SAMPLE_VOLUME] = "volume",
                                         [DL2_SAMPLE_VIDEO] = "video"};
-    PyObject *kind = py_text(kinds[dl2_dataset_kind(self->dataset)]);
-    py_dataset_leave(self);
-    return kind;
+    IN_USE struct py_dataset *used = use(self);
+    return used ? py_text(kinds[dl2_dataset_kind(used->dataset)]) : NULL;
 }
 
 static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
 {
     Py_ssize_t index;
-    if (!use_numbered(self, argument, &index))
-        return NULL;
+    IN_USE struct py_dataset *used = use_numbered(self, argument, &index);
     struct dl2_volume *volume;
     struct dl2_error error = DL2_ERROR_INIT;
-    PyObject *facts = NULL;
-    if (dl2_dataset_open_volume(self->dataset, (size_t)index, NULL, &volume, &error) < 0) {
-        py_raise(py_state_of(py_type_of(self)), &error);
-    } else {
-        const struct dl2_volume_info *info = dl2_volume_info(volume);
-        facts = Py_BuildValue("{s:n,s:(nnn),s:(ddd),s:s}", "channels", (Py_ssize_t)info->channels,
-                              "size", (Py_ssize_t)info->size[0], (Py_ssize_t)info->size[1],
-                              (Py_ssize_t)info->size[2], "spacing", (double)info->spacing[0],
-                              (double)info->spacing[1], (double)info->spacing[2], "type",
-                              dl2_voxel_type_name(info->type));
-        dl2_volume_close(volume);
-    }
-    py_dataset_leave(self);
+    if (!used)
+        return NULL;
+    if (dl2_dataset_open_volume(self->dataset, (size_t)index, NULL, &volume, &error) < 0)
+        return py_raise(py_state_of(py_type_of(self)), &error);
+    const struct dl2_volume_info *info = dl2_volume_info(volume);
+    PyObject *facts = Py_BuildValue(
+        "{s:n,s:(nnn),s:(ddd),s:s}", "channels", (Py_ssize_t)info->channels, "size",
+        (Py_ssize_t)info->size[0], (Py_ssize_t)info->size[1], (Py_ssize_t)info->size[2], "spacing",
+        (double)info->spacing[0], (double)info->spacing[1], (double)info->spacing[2], "type",
+        dl2_voxel_type_name(info->type));
+    dl2_volume_close(volume);
     return facts;
 }
 
 static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
 {
     Py_ssize_t index;
-    if (!use_numbered(self, argument, &index))
-        return NULL;
+    IN_USE struct py_dataset *used = use_numbered(self, argument, &index);
     struct dl2_sample sample;
+    if (!used)
+        return NULL;
     dl2_dataset_sample(self->dataset, (size_t)index, &sample);
     PyObject *fields[] = {py_text(sample.key),
                           py_text(sample.path),
@@ -336,7 +336,6 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
                           PyLong_FromLong(sample.label),
                           PyLong_FromUnsignedLongLong(sample.bytes),
                           PyLong_FromLongLong(sample.mtime_ns)};
-    py_dataset_leave(self);
     return py_struct(py_state_of(py_type_of(self))->sample, fields, 6);
 }
 
@@ -345,8 +344,10 @@ static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
     Py_ssize_t index;
     PyObject *number;
     const char *extension;
-    if (!PyArg_ParseTuple(args, "Os:sidecar", &number, &extension) ||
-        !use_numbered(self, number, &index))
+    if (!PyArg_ParseTuple(args, "Os:sidecar", &number, &extension))
+        return NULL;
+    IN_USE struct py_dataset *used = use_numbered(self, number, &index);
+    if (!used)
         return NULL;
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -358,7 +359,6 @@ static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
         : status == 1 ? PyBytes_FromStringAndSize((const char *)bytes.data, (Py_ssize_t)bytes.size)
                       : Py_NewRef(Py_None);
     dl2_bytes_free(&bytes);
-    py_dataset_leave(self);
     return out;
 }
 
@@ -381,22 +381,17 @@ static PyObject *dataset_repr(struct py_dataset *self)
 
 static PyObject *dataset_layout(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    if (!py_dataset_use(self))
-        return NULL;
-    PyObject *layout = py_text(dl2_dataset_layout(self->dataset));
-    py_dataset_leave(self);
-    return layout;
+    IN_USE struct py_dataset *used = use(self);
+    return used ? py_text(dl2_dataset_layout(used->dataset)) : NULL;
 }
 
 static PyObject *dataset_classes(struct py_dataset *self, void *Py_UNUSED(closure))
 {
-    if (!py_dataset_use(self))
-        return NULL;
-    const unsigned count = dl2_dataset_class_count(self->dataset);
-    PyObject *classes = PyTuple_New(count);
+    IN_USE struct py_dataset *used = use(self);
+    const unsigned count = used ? dl2_dataset_class_count(used->dataset) : 0;
+    PyObject *classes = used ? PyTuple_New(count) : NULL;
     for (unsigned i = 0; classes && i < count; i++)
         py_put(&classes, i, py_text(dl2_dataset_class_name(self->dataset, i)));
-    py_dataset_leave(self);
     return classes;
 }
 
@@ -404,16 +399,14 @@ static PyObject *dataset_classes(struct py_dataset *self, void *Py_UNUSED(closur
 static PyObject *list_of_samples(struct py_dataset *self,
                                  PyObject *(*make)(const struct dl2_sample *sample))
 {
-    if (!py_dataset_use(self))
-        return NULL;
-    const size_t count = dl2_dataset_count(self->dataset);
-    PyObject *list = PyList_New((Py_ssize_t)count);
+    IN_USE struct py_dataset *used = use(self);
+    const size_t count = used ? dl2_dataset_count(used->dataset) : 0;
+    PyObject *list = used ? PyList_New((Py_ssize_t)count) : NULL;
     for (size_t i = 0; list && i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(self->dataset, i, &sample);
         py_put(&list, (Py_ssize_t)i, make(&sample));
     }
-    py_dataset_leave(self);
     return list;
 }
 
@@ -466,11 +459,10 @@ static PyObject *dataset_remote_stats(struct py_dataset *self, void *Py_UNUSED(c
     struct dl2_remote_stats stats;
     const char *name;
     uint64_t count;
-    if (!py_dataset_use(self))
+    IN_USE struct py_dataset *used = use(self);
+    if (!used)
         return NULL;
-    const bool remote = dl2_dataset_remote_stats(self->dataset, &stats);
-    py_dataset_leave(self);
-    if (!remote)
+    if (!dl2_dataset_remote_stats(used->dataset, &stats))
         Py_RETURN_NONE;
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && (name = dl2_remote_stats_count(&stats, i, &count)); i++)
