@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/keep.h"
 #include "common/machine.h"
 #include "common/scope.h"
 #include "common/thread.h"
@@ -22,7 +23,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The size of the decoded images is estimated from the headers of some, and from a part of these
@@ -234,9 +234,8 @@ static int read_quality_folder(json_t *list, const char *folder, struct dl2_erro
     for (size_t i = 0; i < files.count; i++) {
         if (strcmp(dl2_path_extension(files.paths[i]), "json"))
             continue;
-        DL2_AUTO_FREE char *path = dl2_path_join(folder, files.paths[i]);
-        DL2_TRY(path ? read_quality_file(list, path, error)
-                     : dl2_error_memory(error, "the analysis"));
+        DL2_TRY(
+            read_quality_file(list, dl2_keep_block(dl2_path_join(folder, files.paths[i])), error));
     }
     return DL2_OK;
 }
@@ -271,9 +270,7 @@ static int open_subject(struct dl2_load_analysis *analysis,
     const struct dl2_loader_config *config = &analysis->config;
     subject->path = path;
     subject->resident = 1;
-    subject->name = dl2_dataset_variant_name(path);
-    if (!subject->name)
-        return dl2_error_memory(error, "the analysis");
+    subject->name = dl2_keep_block(dl2_dataset_variant_name(path));
     DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
     if (dl2_dataset_kind(subject->dataset) == DL2_SAMPLE_CLIP)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -296,7 +293,6 @@ static void close_subject(struct dl2_load_analysis_subject *subject)
     dl2_sampler_free(&subject->sampler);
     if (subject->dataset)
         dl2_dataset_close(subject->dataset);
-    free(subject->name);
 }
 
 /* ---- storage: reading alone, cold ---- */
@@ -390,12 +386,10 @@ static int run_storage(const struct dl2_load_analysis *analysis,
     dl2_sampler_set_epoch(&subject->sampler, round);
     DL2_TRY(make_cold(subject, error));
     DL2_TRY(dl2_fetch_create(&reading.planner, &how, &reading.fetch, error));
-    reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
-    const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
-                                    : dl2_error_memory(error, "%u readers", loop.jobs);
-    for (unsigned i = 0; reading.held && i < loop.jobs; i++)
+    reading.held = dl2_keep(loop.jobs, sizeof *reading.held, "%u readers", loop.jobs);
+    const int status = read_for(analysis, subject, round, &loop, count, error);
+    for (unsigned i = 0; i < loop.jobs; i++)
         dl2_bytes_free(&reading.held[i].scratch);
-    free(reading.held);
     dl2_fetch_destroy(reading.fetch);
     return status;
 }
@@ -491,11 +485,9 @@ static int prepare(struct dl2_load_analysis *analysis, const char *const *paths,
     const struct dl2_load_options *options = analysis->options;
     const size_t count = analysis->count;
     analysis->config = options->loader;
-    analysis->bad = json_array();
-    analysis->subjects = dl2_calloc(count, sizeof *analysis->subjects);
-    analysis->quality = json_array();
-    if (!analysis->bad || !analysis->subjects || !analysis->quality)
-        return dl2_error_memory(error, "the analysis");
+    analysis->bad = dl2_keep_json(json_array());
+    analysis->subjects = dl2_keep(count, sizeof *analysis->subjects, "the analysis");
+    analysis->quality = dl2_keep_json(json_array());
     DL2_TRY(find_device(analysis, error));
     analysis->memory = options->memory ? options->memory : dl2_memory_available();
     DL2_TRY(read_quality(analysis, error));
@@ -528,11 +520,8 @@ int dl2_load_analyze(const struct dl2_load_options *options, const char *const *
 {
     struct dl2_load_analysis analysis = {.options = options, .count = count};
     const int status = analyze(&analysis, paths, out, error);
-    for (size_t i = 0; analysis.subjects && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         close_subject(&analysis.subjects[i]);
-    free(analysis.subjects);
-    json_decref(analysis.quality);
-    json_decref(analysis.bad);
     json_decref(analysis.device.report);
     return status < 0 ? status : analysis.bad_count;
 }

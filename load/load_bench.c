@@ -3,6 +3,7 @@
 #include "codec/codec.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/keep.h"
 #include "common/machine.h"
 #include "common/progress.h"
 #include "common/quote.h"
@@ -17,7 +18,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -31,7 +31,7 @@ struct bench {
     const struct dl2_load_options *options;
     const struct dl2_dataset *dataset;
     const char *path;
-    char *name;
+    const char *name;
     uint64_t samples;
     uint64_t epoch_samples;      /* of this rank */
     struct dl2_load_run *epochs; /* [epoch_count] */
@@ -166,9 +166,7 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     bench->noting = true;
     int status = DL2_OK;
     while (status == DL2_OK && !is_enough(bench)) {
-        status = dl2_grow(&bench->epochs, bench->epoch_count, sizeof *bench->epochs, error);
-        if (status < 0)
-            break;
+        bench->epochs = dl2_keep_more(bench->epochs, bench->epoch_count, sizeof *bench->epochs);
         struct dl2_load_run *epoch = &bench->epochs[bench->epoch_count];
         *epoch = (struct dl2_load_run){0};
         status = run_epoch(bench, loader, bench->epoch_count++, epoch, error);
@@ -655,25 +653,20 @@ int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE 
         .options = options,
         .dataset = dataset,
         .path = path,
-        .name = options->name ? strdup(options->name) : dl2_dataset_variant_name(path),
+        .name = options->name ? options->name : dl2_keep_block(dl2_dataset_variant_name(path)),
         .samples = dl2_dataset_count(dataset),
         .config = options->loader,
-        .scaling = dl2_calloc(options->scaling_count + 1, sizeof *bench.scaling),
-        .bad = json_array(),
+        .scaling = dl2_keep(options->scaling_count + 1, sizeof *bench.scaling, "results"),
+        .bad = dl2_keep_json(json_array()),
     };
     bench.epoch_samples = dl2_loader_epoch_samples(&options->loader, bench.samples) /
                           (options->loader.world ? options->loader.world : 1);
-    int status = bench.name && bench.scaling && bench.bad ? run_bench(&bench, out, error)
-                                                          : dl2_error_memory(error, "results");
-    for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)
+    const int status = run_bench(&bench, out, error);
+    for (size_t i = 0; i < options->scaling_count; i++)
         dl2_loader_destroy(bench.scaling[i].loader);
     dl2_batch_decoder_close(bench.decoder);
     dl2_bytes_free(&bench.host);
     dl2_bytes_free(&bench.gaps);
-    free(bench.name);
-    free(bench.epochs);
-    free(bench.scaling);
-    json_decref(bench.bad);
     dl2_dataset_close(dataset);
     return status;
 }

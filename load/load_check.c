@@ -5,13 +5,12 @@
 #include "codec/video.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/keep.h"
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/thread.h"
 #include "load/load.h"
 #include "loader/boxes.h"
-
-#include <stdlib.h>
 
 struct checker {
     struct dl2_bytes encoded;
@@ -153,11 +152,9 @@ static int open_boxes(struct check *check, struct dl2_error *error)
 
 static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_error *error)
 {
-    check->checkers = dl2_calloc(loop->jobs, sizeof *check->checkers);
-    check->results = dl2_calloc(loop->window, sizeof *check->results);
-    check->bad = json_array();
-    if (!check->checkers || !check->results || !check->bad)
-        return dl2_error_memory(error, "results");
+    check->checkers = dl2_keep(loop->jobs, sizeof *check->checkers, "results");
+    check->results = dl2_keep(loop->window, sizeof *check->results, "results");
+    check->bad = dl2_keep_json(json_array());
     dl2_progress_begin(&check->progress, "check", "images", loop->count, check->options->quiet);
     const int status = dl2_parallel_run(loop, error);
     dl2_progress_end(&check->progress);
@@ -201,9 +198,6 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         dl2_image_free(&check.checkers[i].turned);
         dl2_boxes_free(&check.checkers[i].boxes);
     }
-    free(check.checkers);
-    free(check.results);
-    json_decref(check.bad);
     dl2_box_source_close(&check.boxes);
     dl2_dataset_close(dataset);
     return status < 0 ? status : check.bad_count;
