@@ -15,6 +15,7 @@ libcodec_la_SOURCES = \
 	codec/jpeg_tables.c codec/jpeg_tables.h \
 	codec/settings.c codec/settings.h \
 	codec/video.c codec/video.h codec/video_encoder.h \
+	codec/video_notes.c codec/video_notes.h \
 	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
 	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \
 	codec/jpeg/jpeg_slices.c codec/jpeg/jpeg_slices.h \

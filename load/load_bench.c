@@ -345,6 +345,15 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (stats->short_clips)
         fprintf(out, "  %-21s %10" PRIu64 " times, whose frames came again\n", "clips too short",
                 stats->short_clips);
+    if (stats->oblong)
+        fprintf(out, "  %-21s %10" PRIu64 " times: the frames look stretched\n",
+                "pixels not square", stats->oblong);
+    if (stats->wide_colour)
+        fprintf(out, "  %-21s %10" PRIu64 " times, not converted: the frames look pale\n",
+                "HDR or wide gamut", stats->wide_colour);
+    if (stats->interlaced)
+        fprintf(out, "  %-21s %10" PRIu64 " times: the frames show combs where something moves\n",
+                "interlaced videos", stats->interlaced);
     if (stats->padded)
         fprintf(out, "  %-21s %10" PRIu64 " times, with zeros around them\n",
                 "smaller than the patch", stats->padded);
@@ -596,11 +605,13 @@ static json_t *bench_json(const struct bench *bench)
     if (config->frames)
         json_object_set_new(
             json, "clips",
-            json_pack("{s:i, s:f, s:f, s:I}", "frames", (int)config->frames, "frames_per_second",
-                      dl2_load_rate(images * config->frames, bench->total.seconds),
-                      "frames_per_core_second",
-                      dl2_load_rate(images * config->frames, bench->total.cpu_seconds),
-                      "short_clips", (json_int_t)stats->short_clips));
+            json_pack(
+                "{s:i, s:f, s:f, s:I, s:I, s:I, s:I}", "frames", (int)config->frames,
+                "frames_per_second", dl2_load_rate(images * config->frames, bench->total.seconds),
+                "frames_per_core_second",
+                dl2_load_rate(images * config->frames, bench->total.cpu_seconds), "short_clips",
+                (json_int_t)stats->short_clips, "oblong", (json_int_t)stats->oblong, "wide_colour",
+                (json_int_t)stats->wide_colour, "interlaced", (json_int_t)stats->interlaced));
     if (config->volume_depth)
         json_object_set_new(json, "volumes",
                             json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,

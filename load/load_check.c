@@ -2,7 +2,7 @@
 /* dl2-load check: reads and decodes every image, and every frame of a video, and names the
  * unreadable ones. */
 #include "codec/codec.h"
-#include "codec/video.h"
+#include "codec/video_notes.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/keep.h"
@@ -16,6 +16,7 @@ struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
     struct dl2_sample_boxes boxes; /* of label files */
+    struct dl2_video_notes notes;
 };
 
 struct check {
@@ -25,18 +26,21 @@ struct check {
     struct checker *checkers;  /* one per worker */
     struct dl2_error *results; /* one per slot */
     struct dl2_progress progress;
+    struct dl2_video_notes notes;
     json_t *bad;
     int bad_count;
 };
 
-static int check_video(const struct check *check, const uint8_t *data, size_t size,
-                       struct dl2_error *error)
+static int check_video(const struct check *check, struct checker *checker, const uint8_t *data,
+                       size_t size, struct dl2_error *error)
 {
     struct dl2_video *video;
     DL2_TRY(dl2_video_open(data, size, check->options->loader.max_pixels, &video, error));
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < dl2_video_info(video)->frames; i++)
         status = dl2_video_seek(video, i, error);
+    if (status == DL2_OK)
+        dl2_video_notes_add(&checker->notes, dl2_video_info(video));
     dl2_video_close(video);
     return status;
 }
@@ -58,7 +62,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
         how.external = &check->options->loader.external;
         status =
             dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
-                ? check_video(check, data, size, result)
+                ? check_video(check, checker, data, size, result)
                 : dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
         if (status < 0) {
             struct dl2_sample sample;
@@ -136,6 +140,11 @@ static int save(const struct check *check, const char *path, double seconds, dou
                              (json_int_t)dl2_dataset_image_count(check->dataset), "bytes",
                              (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
                              "cpu_seconds", cpu_seconds, "bad", check->bad);
+    if (json && dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO)
+        json_object_set_new(json, "videos",
+                            json_pack("{s:I, s:I, s:I}", "oblong", (json_int_t)check->notes.oblong,
+                                      "wide_colour", (json_int_t)check->notes.wide_colour,
+                                      "interlaced", (json_int_t)check->notes.interlaced));
     if (json && check->boxes.coco)
         json_object_set_new(json, "boxes", boxes_json(check));
     return dl2_json_save_new(check->options->json_path, json, error);
@@ -150,13 +159,18 @@ static int open_boxes(struct check *check, struct dl2_error *error)
     return dl2_box_source_open(&check->boxes, config, check->dataset, error);
 }
 
-static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_error *error)
+static int run_check(struct check *check, const char *path, struct dl2_parallel *loop,
+                     struct dl2_error *error)
 {
     check->checkers = dl2_keep(loop->jobs, sizeof *check->checkers, "results");
     check->results = dl2_keep(loop->window, sizeof *check->results, "results");
     check->bad = dl2_keep_json(json_array());
     dl2_progress_begin(&check->progress, "check", "images", loop->count, check->options->quiet);
     const int status = dl2_parallel_run(loop, error);
+    for (unsigned i = 0; i < loop->jobs; i++)
+        dl2_video_notes_sum(&check->notes, &check->checkers[i].notes);
+    check->notes.sound = 0; /* nothing reads it */
+    dl2_video_notes_tell(&check->notes, path, "clips", &check->progress);
     dl2_progress_end(&check->progress);
     return status;
 }
@@ -178,7 +192,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
     int status = open_boxes(&check, error);
     if (status == DL2_OK)
-        status = run_check(&check, &loop, error);
+        status = run_check(&check, path, &loop, error);
     const double seconds = dl2_clock_wall() - start;
     if (status == DL2_OK)
         check_coco(&check, out);

@@ -237,6 +237,9 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->images += part->images;
     sum->frames += part->frames;
     sum->short_clips += part->short_clips;
+    sum->oblong += part->oblong;
+    sum->wide_colour += part->wide_colour;
+    sum->interlaced += part->interlaced;
     for (int i = 0; i < DL2_AUGMENT_TIMED; i++)
         sum->augment[i] += part->augment[i];
     sum->padded += part->padded;

@@ -448,6 +448,9 @@ struct dl2_loader_stats {
     uint64_t images, bytes; /* good samples; encoded bytes taken, of bad samples too */
     uint64_t frames;        /* of clips, as loaded, repeated ones too; 0: of images */
     uint64_t short_clips;   /* clips with fewer frames than were asked for */
+    /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
+     * frames stay so. */
+    uint64_t oblong, wide_colour, interlaced;
     /* Of volumes: time in each operation of config.augment, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];

@@ -18,6 +18,16 @@ static void close_video(struct dl2_job *job)
     job->video = NULL;
 }
 
+/* Counts what is unusual about the frames that were decoded. */
+static void end_video(struct dl2_job *job)
+{
+    const struct dl2_video_info *info = dl2_video_info(job->video);
+    job->stats.oblong += !info->square_pixels;
+    job->stats.wide_colour += info->wide_colour;
+    job->stats.interlaced += info->interlaced;
+    close_video(job);
+}
+
 /* The augmentation counts as one; of volumes, each of its operations does. */
 static unsigned operations_of(const struct dl2_recipe *recipe)
 {
@@ -433,7 +443,8 @@ static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *re
         job->stats.frames++;
     }
     if (++plan->frame == frames) {
-        close_video(job);
+        if (job->video)
+            end_video(job);
         return recipe->gathers ? DL2_STAGE_PLACE : DL2_STAGE_DONE;
     }
     job->operation = 0;

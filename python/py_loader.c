@@ -703,6 +703,7 @@ static const struct {
     NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
     NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),     NUMBER(padded),
     NUMBER(no_foreground), SECONDS(workers_mean),  NUMBER(boxes),      NUMBER(boxes_dropped),
+    NUMBER(oblong),        NUMBER(wide_colour),    NUMBER(interlaced),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -811,7 +812,8 @@ static PyMethodDef methods[] = {
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
      "decoded_hits, aside, memory; with adapt_workers workers_mean, how many worked; of clips "
-     "frames, and short_clips that had fewer than asked for; "
+     "frames, and short_clips that had fewer than asked for; of videos oblong, whose pixels\n"
+     "are not square, wide_colour, that are HDR or of a wide gamut, and interlaced: they stay so; "
      "of volumes padded, that were smaller than the patch, and no_foreground, that had none to "
      "show. "
      "'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"

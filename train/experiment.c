@@ -246,6 +246,9 @@ enum {
     DECODED_HITS,
     PADDED,
     NO_FOREGROUND,
+    OBLONG,
+    WIDE_COLOUR,
+    INTERLACED,
     MOVED,
     FIGURES
 };
@@ -267,6 +270,9 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[DECODED_HITS] = (double)stats.decoded_hits;
     own[PADDED] = (double)stats.padded;
     own[NO_FOREGROUND] = (double)stats.no_foreground;
+    own[OBLONG] = (double)stats.oblong;
+    own[WIDE_COLOUR] = (double)stats.wide_colour;
+    own[INTERLACED] = (double)stats.interlaced;
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
     run->stream->moved_seen = moved;
@@ -358,23 +364,27 @@ static json_t *make_record(const struct dl2_run *run, double position,
     return record;
 }
 
-/* Says once what patches of volumes do not show as they should. */
-static void note_patches(struct dl2_run *run, const double *figures)
+/* Says once what samples do not show as they should. */
+static void note_samples(struct dl2_run *run, const double *figures)
 {
-    const unsigned ranks = dl2_world_size(run->config->world);
-    const double padded = sum_of(figures, ranks, PADDED);
-    const double lacking = sum_of(figures, ranks, NO_FOREGROUND);
-    if (run->state.pass == 0 && padded > 0)
-        dl2_run_note(run,
-                     "%.0f of the first epoch's volumes are smaller than --image-size: they are in "
-                     "the middle of their patches, among zeros without labels",
-                     padded);
-    if (run->state.pass == 0 && lacking > 0)
-        dl2_run_note(
-            run,
-            "%.0f of the first epoch's patches were to show foreground (--foreground), and "
-            "their volumes have none: they show any part",
-            lacking);
+    static const struct {
+        int figure;
+        const char *text;
+    } notes[] = {
+        {PADDED, "volumes are smaller than --image-size: they are in the middle of their patches, "
+                 "among zeros without labels"},
+        {NO_FOREGROUND, "patches were to show foreground (--foreground), and their volumes have "
+                        "none: they show any part"},
+        {OBLONG, "videos have pixels that are not square: they look stretched"},
+        {WIDE_COLOUR, "videos are HDR or of a wide gamut, which is not converted: they look pale"},
+        {INTERLACED, "videos are interlaced, which stays so: they show combs where something "
+                     "moves"},
+    };
+    for (size_t i = 0; run->state.pass == 0 && i < sizeof notes / sizeof *notes; i++) {
+        const double count = sum_of(figures, dl2_world_size(run->config->world), notes[i].figure);
+        if (count > 0)
+            dl2_run_note(run, "%.0f of the first epoch's %s", count, notes[i].text);
+    }
 }
 
 int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
@@ -384,7 +394,7 @@ int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_
     DL2_TRY(DL2_NEW(&figures, (size_t)dl2_world_size(run->config->world) * FIGURES,
                     "an epoch's record", error));
     DL2_TRY(gather_figures(run, figures, error));
-    note_patches(run, figures);
+    note_samples(run, figures);
     *epoch = make_epoch(run, figures);
     *out = make_record(run, position, epoch, figures);
     return DL2_OK;

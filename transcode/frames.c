@@ -2,6 +2,7 @@
 #include "transcode/frames.h"
 
 #include "codec/settings.h"
+#include "codec/video_notes.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/scope.h"
@@ -10,7 +11,6 @@
 #include "pixels/resize.h"
 #include "transcode/output_folder.h"
 #include "transcode/source_items.h"
-#include "transcode/video_notes.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -27,8 +27,7 @@ libtranscode_la_SOURCES = \
 	transcode/transcoder.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h \
-	transcode/variant_write.c \
-	transcode/video_notes.c transcode/video_notes.h
+	transcode/variant_write.c
 libtranscode_la_LIBADD = libreuse.la libquality.la libcodec.la libdataset.la libranks.la libcommon.la
 
 bin_PROGRAMS += dl2-transcode

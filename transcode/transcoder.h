@@ -13,6 +13,7 @@
 #ifndef DL2_TRANSCODE_TRANSCODER_H
 #define DL2_TRANSCODE_TRANSCODER_H
 
+#include "codec/video_notes.h"
 #include "common/thread.h"
 #include "pixels/resize.h"
 #include "quality/image_dataset.h"
@@ -22,7 +23,6 @@
 #include "transcode/reuse.h"
 #include "transcode/transcode.h"
 #include "transcode/variant.h"
-#include "transcode/video_notes.h"
 
 #include <pthread.h>
 

@@ -85,6 +85,16 @@ class Videos(unittest.TestCase):
             self.assertEqual(numbers(loader), [[min(k, FRAMES - 1) for k in range(50)]] * len(VIDEOS))
             self.assertEqual(loader.stats()["short_clips"], len(VIDEOS))
 
+    def test_what_is_unusual_is_counted(self):
+        os.makedirs(f"{root}-unusual/walk", exist_ok=True)
+        for name, options in {"1.mp4": "-vf setsar=2", "2.mp4": "-color_trc smpte2084 -color_primaries bt2020"}.items():
+            self.assertTrue(ffmpeg(GREYS, "-frames:v", "5", *options.split(), "-c:v", "libx264", "-pix_fmt", "yuv420p",
+                                   f"{root}-unusual/walk/{name}"))
+        with dl2.Loader(dl2.Dataset(f"{root}-unusual", "all"), 2, SIDE, frames=2) as loader:
+            list(loader)
+            stats = loader.stats()
+        self.assertEqual((stats["oblong"], stats["wide_colour"], stats["interlaced"]), (1, 1, 0))
+
     def test_uniform(self):
         with self.loader(train=False, frames=7, frame_sampling="uniform") as loader:
             self.assertEqual(numbers(loader), [[(2 * k + 1) * FRAMES // 14 for k in range(7)]] * len(VIDEOS))

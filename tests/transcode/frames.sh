@@ -124,6 +124,13 @@ expect 0 convert fps=4 unusual unusual-out
 said 'pixels that are not square stay so, and clips look stretched: 1 videos have them'
 said 'HDR and wide gamuts are not converted, and clips look pale: 1 videos have them'
 said 'frames are not deinterlaced, and clips show combs where something moves: 1 videos are interlaced'
+expect 0 dl2-load check --json=check.json unusual
+said 'pixels that are not square stay so, and clips look stretched: 1 videos have them'
+[ "$(tr -d ' \n' <check.json | grep -o '"videos":{[^}]*}')" = '"videos":{"oblong":1,"wide_colour":1,"interlaced":1}' ] || fail "check.json: $(cat check.json)"
+expect 0 dl2-load bench --split all --epochs 1 --frames 2 --image-size 32 unusual
+for line in 'pixels not square' 'HDR or wide gamut' 'interlaced videos'; do
+    grep -q "$line .* 1 times" out || fail "bench says nothing of $line: $(cat out)"
+done
 # What failed by a limit is tried again with another one.
 mkdir -p sizes-src/run sizes-src/walk
 cp src/run/1.mp4 sizes-src/run && cp src/walk/1.avi sizes-src/walk

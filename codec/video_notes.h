@@ -3,8 +3,8 @@
  * What of source videos is dropped, or stays as it is though networks would not expect it: counted,
  * and said once. Threads: one at a time.
  */
-#ifndef DL2_TRANSCODE_VIDEO_NOTES_H
-#define DL2_TRANSCODE_VIDEO_NOTES_H
+#ifndef DL2_CODEC_VIDEO_NOTES_H
+#define DL2_CODEC_VIDEO_NOTES_H
 
 #include "codec/video.h"
 #include "common/progress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transcode/video_notes.h"
+#include "codec/video_notes.h"
 
 void dl2_video_notes_add(struct dl2_video_notes *notes, const struct dl2_video_info *video)
 {
