@@ -252,6 +252,8 @@ static void test_scoring(void **state)
     put("reference/e.ppm", 20, 20, 0);
     struct dl2_score_device device = {&emulated};
     struct dl2_scoring_options options = {.jobs = 1};
+    for (unsigned i = 0; dl2_metric_at(i); i++)
+        options.metrics[i] = dl2_metric_at(i)->by_default;
     struct dl2_scoring want, have;
     struct dl2_error error = DL2_ERROR_INIT;
     const char *const variants[] = {variant};
