@@ -109,17 +109,39 @@ void dl2_source_items_free(struct dl2_source_items *source)
     free(source->by_key);
 }
 
-size_t dl2_source_items_find(const struct dl2_source_items *source, const char *key)
+/* Where the first key that is `text` in JSON is in by_key; source->count: none is. */
+static size_t find_text(const struct dl2_source_items *source, const char *text)
 {
     size_t low = 0, high = source->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(source->items[source->by_key[middle]].key_text, key) < 0)
+        if (strcmp(source->items[source->by_key[middle]].key_text, text) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == source->count || strcmp(source->items[source->by_key[low]].key_text, key) != 0)
-        return SIZE_MAX;
-    return source->by_key[low];
+    const bool found =
+        low < source->count && !strcmp(source->items[source->by_key[low]].key_text, text);
+    return found ? low : source->count;
+}
+
+size_t dl2_source_items_find(const struct dl2_source_items *source, const char *text)
+{
+    const size_t at = find_text(source, text);
+    return at < source->count ? source->by_key[at] : SIZE_MAX;
+}
+
+bool dl2_source_items_has(const struct dl2_source_items *source, const char *key)
+{
+    const char *text = text_of(key);
+    bool found = false;
+    for (size_t at = text ? find_text(source, text) : source->count; at < source->count; at++) {
+        const struct dl2_source_item *item = &source->items[source->by_key[at]];
+        if (found || strcmp(item->key_text, text) != 0)
+            break;
+        found = !strcmp(item->key, key);
+    }
+    if (text != key)
+        free((char *)text);
+    return found;
 }

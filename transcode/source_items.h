@@ -38,10 +38,13 @@ int dl2_source_items_list(struct dl2_source_items *source, const struct dl2_data
 void dl2_source_items_free(struct dl2_source_items *source);
 
 /*
- * The first item that is called `key` in JSON, or SIZE_MAX. Where two keys that aren't UTF-8 look
+ * The first item that is called `text` in JSON, or SIZE_MAX. Where two keys that aren't UTF-8 look
  * alike there, the line's source and size tell whose it is well enough: at worst an image is made
  * again.
  */
-size_t dl2_source_items_find(const struct dl2_source_items *source, const char *key);
+size_t dl2_source_items_find(const struct dl2_source_items *source, const char *text);
+
+/* Is the key of an item `key`, byte for byte? */
+bool dl2_source_items_has(const struct dl2_source_items *source, const char *key);
 
 #endif

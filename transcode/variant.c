@@ -59,7 +59,7 @@ void dl2_record_free(struct dl2_record *record)
 
 bool dl2_variant_has_key(const void *context, const char *key)
 {
-    return dl2_source_items_find(context, key) != SIZE_MAX;
+    return dl2_source_items_has(context, key);
 }
 
 void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDECAR_SUM_SIZE])

@@ -235,9 +235,11 @@ mkdir -p "$work/names/a \"quoted\" \\ class"
 cp "$work/src/train/rose/0001.ppm" "$work/names/a \"quoted\" \\ class/x
 y.ppm"
 cp "$work/src/train/rose/0001.ppm" "$work/names/$(printf 'latin-\351').ppm"
+echo a caption >"$work/names/$(printf 'latin-\351').txt"
 run 0 --q 50 "$work/names" "$work/n"
 run 0 --q 50 "$work/names" "$work/n"
 is "$(made jpeg-50) $(field n/jpeg-50 images)" '0 2' 'odd names'
+! grep 'accounts for' "$work/err" && [ -s "$work/n/jpeg-50/$(printf 'latin-\351').txt" ] || fail 'a caption of an odd name'
 
 # ---- When writing fails
 : >"$work/file"
