@@ -7,6 +7,7 @@
 #include "report/sentence.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -332,30 +333,36 @@ static void compare_with_original(const struct dl2_study *study, struct dl2_runs
 
 /* ---- Sentences */
 
-const char *dl2_signed_digits(double value, int digits, char out[32])
+const char *dl2_number(const char *format, ...)
+{
+    char text[32];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return dl2_text_copy(text);
+}
+
+const char *dl2_signed_digits(double value, int digits)
 {
     const double scale = pow(10, digits), rounded = round(scale * value) / scale;
-    snprintf(out, 32, "%s%.*f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", digits, fabs(rounded));
-    return out;
+    return dl2_number("%s%.*f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", digits, fabs(rounded));
 }
 
-const char *dl2_signed(double value, char out[32])
+const char *dl2_signed(double value)
 {
-    return dl2_signed_digits(value, 1, out);
+    return dl2_signed_digits(value, 1);
 }
 
-const char *dl2_interval(double middle, double half, int digits, char out[72])
+const char *dl2_interval(double middle, double half, int digits)
 {
-    char text[2][32];
-    snprintf(out, 72, "%s to %s", dl2_signed_digits(middle - half, digits, text[0]),
-             dl2_signed_digits(middle + half, digits, text[1]));
-    return out;
+    return dl2_text("%s to %s", dl2_signed_digits(middle - half, digits),
+                    dl2_signed_digits(middle + half, digits));
 }
 
-const char *dl2_count_points(char out[32], double points)
+const char *dl2_count_points(double points)
 {
-    snprintf(out, 32, "%g point%s", points, points == 1 ? "" : "s");
-    return out;
+    return dl2_number("%g point%s", points, points == 1 ? "" : "s");
 }
 
 /* "(95% interval of the change −1.1 to +1.9 points)": the interval that the verdict goes by. The
@@ -364,11 +371,9 @@ const char *dl2_count_points(char out[32], double points)
 static void say_interval(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
 {
     const double difference = comparison->difference, half = dl2_comparison_half(comparison);
-    char text[72];
     if (isfinite(half))
         dl2_say(writer, "(95%% interval of the change %s points%s)",
-                dl2_interval(difference, half, 1, text),
-                comparison->images ? "" : ", of training alone");
+                dl2_interval(difference, half, 1), comparison->images ? "" : ", of training alone");
     else
         dl2_say(writer, "(one training each gives no interval)");
 }
@@ -551,14 +556,13 @@ static void say_on_original(struct dl2_sentence *writer, const struct dl2_analys
 {
     const struct dl2_comparison *comparison =
         analysis->on_original ? &analysis->on_original[v] : NULL;
-    char points[32];
     if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
         return;
     dl2_say(writer, " Validated on the original's images it %s %s ",
             comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
             : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
                                                         : "is not shown to lose less than",
-            dl2_count_points(points, analysis->question.tolerance));
+            dl2_count_points(analysis->question.tolerance));
     say_interval(writer, comparison);
     dl2_say(writer, ".");
 }
@@ -578,8 +582,7 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
         dl2_say(&writer, "The sizes are not known.");
         return;
     }
-    char points[32];
-    dl2_count_points(points, analysis->question.tolerance);
+    const char *points = dl2_count_points(analysis->question.tolerance);
     advice->sure = smallest_variant(study, analysis, raw, DL2_VERDICT_WITHIN);
     advice->likely = smallest_variant(study, analysis, raw, DL2_VERDICT_LIKELY);
     if (advice->sure < none && advice->likely < none &&

@@ -87,13 +87,16 @@ struct dl2_analysis { /* one network */
     struct dl2_study_size needed; /* to claim smallest.likely; few 0: not known, or none suffices */
 };
 
+/* The text of a number, by printf(); of an absurd one, its first 31 bytes. Kept, as all of these.
+ */
+const char *dl2_number(const char *format, ...) DL2_PRINTF(1, 2);
 /* "1 point", "1.5 points". */
-const char *dl2_count_points(char out[32], double points);
+const char *dl2_count_points(double points);
 /* "−1.3"; with so many digits after the point; finite. */
-const char *dl2_signed(double value, char out[32]);
-const char *dl2_signed_digits(double value, int digits, char out[32]);
+const char *dl2_signed(double value);
+const char *dl2_signed_digits(double value, int digits);
 /* "−1.3 to +0.2": `half` to both sides of `middle`; finite. */
-const char *dl2_interval(double middle, double half, int digits, char out[72]);
+const char *dl2_interval(double middle, double half, int digits);
 
 /* Half the 95% prediction interval of the difference between one new training on the variant and
  * one on the original, on the same validation images; INFINITY or NAN: not known. */

@@ -8,7 +8,6 @@
 #include "report/sentence.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,7 +357,6 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
     const size_t unjudged = harm->count - harm->judged;
     struct dl2_sentence writer = {text, size, 0};
-    char points[32];
     dl2_say(&writer,
             " of recall (top-1 within the class), by a rule that is wrong in at most 2.5%% of such "
             "studies. That is the lower end of the interval of %s, which has %zu validation images",
@@ -377,7 +375,7 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     dl2_say(&writer,
             "The worst measured is %s (%s points). The worst of %zu measurements is biased: that "
             "class probably loses less.",
-            classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference, points),
+            classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference),
             harm->judged);
     if (unjudged)
         dl2_say(&writer,

@@ -79,8 +79,7 @@ static bool take_made(void *context, const char *folder, const char *const *name
     const char *name = names[depth];
     if (!dl2_is_folder(folder) || !is_wanted(into, name))
         return false;
-    char path[4608];
-    snprintf(path, sizeof path, "%s/dl2-variant.json", folder);
+    const char *path = dl2_text("%s/dl2-variant.json", folder);
     json_t *made = load_results(study, path, "dl2-variant/1");
     if (!made)
         return false;
@@ -89,7 +88,7 @@ static bool take_made(void *context, const char *folder, const char *const *name
     variant->made = made;
     variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
     if (json_is_false(json_object_get(made, "complete")))
-        dl2_words_add(&study->unfinished, dl2_text("%s", path));
+        dl2_words_add(&study->unfinished, path);
     add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL);
     return false;
 }
@@ -392,9 +391,8 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
                              "%s: its predictions are to be in \"%s\", "
                              "which is not a file's name",
                              run->path, name);
-    char path[4608];
-    snprintf(path, sizeof path, "%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path,
-             name);
+    const char *path =
+        dl2_text("%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path, name);
     DL2_TRY(dl2_prediction_table_read(path, table, error));
     const double accuracy = (double)table->right / (double)table->known;
     if ((double)table->known != images || fabs(accuracy - reported) > 0.25 / images)
@@ -508,14 +506,13 @@ static size_t variant_of_set(const struct dl2_study *study, const char *name, co
 static void read_evaluation(struct dl2_study *study, struct dl2_study_run *run,
                             const char *original)
 {
-    char path[4608];
+    const char *path = dl2_text("%.*sevaluation/evaluation_report.json",
+                                (int)(dl2_path_base(run->path) - run->path), run->path);
     struct stat info;
     struct dl2_error why = DL2_ERROR_INIT;
     json_auto_t *report = NULL;
     json_t *set;
     size_t i;
-    snprintf(path, sizeof path, "%.*sevaluation/evaluation_report.json",
-             (int)(dl2_path_base(run->path) - run->path), run->path);
     if (stat(path, &info) != 0)
         return;
     if (dl2_mtime_ns(&info) < run->made_ns) { /* of the training that was here before */

@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +61,7 @@ struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *va
     for (size_t g = 0; g < sizeof goals / sizeof *goals; g++) {
         DL2_AUTO_LIST char **names = NULL;
         struct dl2_error why = DL2_ERROR_INIT;
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder, goals[g].name);
+        const char *path = dl2_text("%s/%s", folder, goals[g].name);
         dl2_unless_memory(dl2_list_names(path, &names, &why), &why);
         for (size_t i = 0; names[i]; i++)
             add_condition(folder, goals[g].name, names[i], goals[g].own_names ? NULL : variants,
@@ -169,15 +167,15 @@ static const char *name_of_original(const struct dl2_regimens *group)
     return runs.count ? dl2_json_get_text(runs.at->report, "variant", "") : "";
 }
 
-const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v,
-                              char out[DL2_REGIMEN_LABEL])
+const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v)
 {
     const struct dl2_study *study = &group->condition->study;
     const struct dl2_runs runs = dl2_regimen_runs(group, v);
-    struct dl2_sentence label = {out, DL2_REGIMEN_LABEL, 0};
+    enum { SIZE = 256 };
+    char *out = dl2_keep(SIZE, 1, "a regimen");
+    struct dl2_sentence label = {out, SIZE, 0};
     size_t i;
     json_t *stage;
-    out[0] = '\0';
     if (strcmp(study->variants[v].name, "raw") == 0)
         return strcpy(out, "original");
     json_array_foreach(runs.count ? json_object_get(runs.at->report, "stages") : NULL, i, stage)

@@ -70,12 +70,9 @@ struct dl2_regimens {
     const struct dl2_analysis *analysis;
 };
 
-enum { DL2_REGIMEN_LABEL = 256 };
-
 /* The trainings of a regimen. */
 struct dl2_runs dl2_regimen_runs(const struct dl2_regimens *group, size_t v);
-/* A regimen as REGIMENS has it, "jpeg-10:20,raw:10:freeze"; fit for a plot's script. */
-const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v,
-                              char out[DL2_REGIMEN_LABEL]);
+/* A regimen as REGIMENS has it, "jpeg-10:20,raw:10:freeze"; fit for a plot's script. Kept. */
+const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v);
 
 #endif

@@ -4,7 +4,6 @@
 #include "common/json.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 bool dl2_loading_caches(const struct dl2_loading_setup *setup)
@@ -52,10 +51,8 @@ static void add_network(struct dl2_loading *loading, const char *network)
 
 struct dl2_loading dl2_loading_collect(const char *folder, struct dl2_study *study)
 {
-    char path[4096];
     struct dl2_loading loading = {0};
-    snprintf(path, sizeof path, "%s/loading", folder);
-    dl2_walk(path, visit, &(struct collecting){study, &loading});
+    dl2_walk(dl2_text("%s/loading", folder), visit, &(struct collecting){study, &loading});
     for (size_t i = 0; i < loading.count; i++)
         for (size_t k = 0; k < loading.items[i].rounds.count; k++)
             if (loading.items[i].rounds.items[k].network)

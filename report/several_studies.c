@@ -9,7 +9,6 @@
 #include "report/study.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,9 +34,7 @@ static bool have_equal_fingerprints(const char *a, const char *b)
     const char *const folders[] = {a, b};
     struct dl2_bytes text[2] = {DL2_BYTES_INIT, DL2_BYTES_INIT};
     for (int i = 0; i < 2; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/.make/dataset", folders[i]);
-        if (dl2_file_read(path, MAX_BYTES, &text[i], NULL) < 0)
+        if (dl2_file_read(dl2_text("%s/.make/dataset", folders[i]), MAX_BYTES, &text[i], NULL) < 0)
             text[i].size = 0; /* of another version of dl2-study, or without it */
     }
     const bool equal = text[0].size > 1 && text[0].size == text[1].size &&
@@ -399,9 +396,8 @@ static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_varia
 
 static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
 {
-    char mean[32], interval[72];
-    dl2_say(writer, "mean accuracy %s points (95%% interval %s)", dl2_signed(effects->mean, mean),
-            dl2_interval(effects->mean, effects->half, 1, interval));
+    dl2_say(writer, "mean accuracy %s points (95%% interval %s)", dl2_signed(effects->mean),
+            dl2_interval(effects->mean, effects->half, 1));
 }
 
 /* The smallest of the variants that are claimed on all datasets, or on more than half of them; or,
@@ -431,9 +427,8 @@ void dl2_several_answer_make(const struct dl2_several_studies *several,
     const struct dl2_shared_variant *shown = most ? most : find_smallest(network, false, &limit);
     struct dl2_sentence headline = {answer->headline, sizeof answer->headline, 0};
     struct dl2_sentence details = {answer->details, sizeof answer->details, 0};
-    char points[32], text[72];
+    const char *points = dl2_count_points(several->question.tolerance);
     answer->details[0] = '\0';
-    dl2_count_points(points, several->question.tolerance);
     if (most) {
         dl2_say(&headline, "%s is within %s on ", most->name, points);
         say_claim(&headline, most);
@@ -448,7 +443,7 @@ void dl2_several_answer_make(const struct dl2_several_studies *several,
     dl2_say(&details, "%s: ", shown->name);
     say_mean(&details, &shown->effects);
     dl2_say(&details, "; one more dataset would measure %s (95%% prediction interval).",
-            dl2_interval(shown->effects.mean, shown->effects.half_new, 1, text));
+            dl2_interval(shown->effects.mean, shown->effects.half_new, 1));
     for (size_t i = 0; i < shown->count; i++)
         if (shown->differences[i] + shown->halves[i] < limit)
             dl2_say(&details, " On %s it loses more than %s.",

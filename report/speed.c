@@ -11,17 +11,12 @@ const char *const dl2_speed_words[] = {[DL2_SPEED_LOAD] = "load",
                                        [DL2_SPEED_ACCURACY] = "accuracy",
                                        NULL};
 
-const char *dl2_speed_duration(double seconds, char out[32])
+const char *dl2_speed_duration(double seconds)
 {
-    if (seconds < 10)
-        snprintf(out, 32, "%.2f s", seconds);
-    else if (seconds < 120)
-        snprintf(out, 32, "%.0f s", seconds);
-    else if (seconds < 7200)
-        snprintf(out, 32, "%.1f min", seconds / 60);
-    else
-        snprintf(out, 32, "%.1f h", seconds / 3600);
-    return out;
+    return seconds < 10     ? dl2_number("%.2f s", seconds)
+           : seconds < 120  ? dl2_number("%.0f s", seconds)
+           : seconds < 7200 ? dl2_number("%.1f min", seconds / 60)
+                            : dl2_number("%.1f h", seconds / 3600);
 }
 
 /* A stretch of a curve that doesn't fall: its mean accuracy and epoch. */
@@ -292,14 +287,12 @@ static size_t find_rivals(struct race *race, enum dl2_speed_kind kind, size_t pi
 /* ---- Sentences */
 
 /* "to load", after "fastest" or "faster". */
-static const char *aim(const struct race *race, enum dl2_speed_kind kind, char out[64])
+static const char *aim(const struct race *race, enum dl2_speed_kind kind)
 {
     if (kind == DL2_SPEED_ACCURACY)
-        snprintf(out, 64, "to %.1f%% %s", race->speeds->accuracy,
-                 dl2_study_accuracy(race->study)->name);
-    else
-        snprintf(out, 64, "%s", kind == DL2_SPEED_LOAD ? "to load" : "to train on");
-    return out;
+        return dl2_text("to %s%% %s", dl2_number("%.1f", race->speeds->accuracy),
+                        dl2_study_accuracy(race->study)->name);
+    return kind == DL2_SPEED_LOAD ? "to load" : "to train on";
 }
 
 static void say_interval(struct dl2_sentence *writer, enum dl2_speed_kind kind,
@@ -320,7 +313,6 @@ static void say_speed(struct dl2_sentence *writer, const struct race *race,
 {
     const struct dl2_speed *speed = &race->speeds->variants[v];
     const struct dl2_ratio *ratio = &speed->ratio[kind];
-    char time[32];
     if (kind == DL2_SPEED_LOAD)
         dl2_say(writer, "%.0f images/s a core, %.3g times the original's", speed->load_rate.mean,
                 ratio->ratio);
@@ -331,8 +323,7 @@ static void say_speed(struct dl2_sentence *writer, const struct race *race,
         dl2_say(writer,
                 "%s of training, after %.3g of the schedule's %zu epochs, %.3g times as fast as "
                 "the original",
-                dl2_speed_duration(speed->seconds, time), speed->epochs, speed->schedule,
-                ratio->ratio);
+                dl2_speed_duration(speed->seconds), speed->epochs, speed->schedule, ratio->ratio);
     say_interval(writer, kind, ratio);
 }
 
@@ -404,8 +395,7 @@ static void say_none(struct dl2_sentence *writer, const struct race *race, enum 
     const size_t none = race->study->variant_count;
     const size_t within = fastest_variant(race, kind, DL2_VERDICT_WITHIN, false);
     size_t gains = 0, judged = 0, beyond = 0;
-    char what[64];
-    aim(race, kind, what);
+    const char *what = aim(race, kind);
     if (within < none) {
         dl2_say(writer,
                 "No variant within %s is faster %s than the original for certain. %s was measured "
@@ -449,13 +439,12 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
     const struct dl2_study *study = race->study;
     const size_t none = study->variant_count;
     struct dl2_sentence writer = {advice->text, sizeof advice->text, 0};
-    char points[32], what[64];
     advice->text[0] = advice->gain[0] = '\0';
     advice->sure = advice->likely = none;
     if (say_unknown(&writer, race, kind))
         return;
-    dl2_count_points(points, race->analysis->question.tolerance);
-    aim(race, kind, what);
+    const char *points = dl2_count_points(race->analysis->question.tolerance);
+    const char *what = aim(race, kind);
     advice->sure = fastest_variant(race, kind, DL2_VERDICT_WITHIN, true);
     advice->likely = fastest_variant(race, kind, DL2_VERDICT_LIKELY, true);
     const struct dl2_speed *speeds = race->speeds->variants;

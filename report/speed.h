@@ -59,7 +59,7 @@ struct dl2_speeds {             /* one network */
 extern const char *const dl2_speed_words[];
 
 /* "34 s", "12.5 min", "3.4 h". */
-const char *dl2_speed_duration(double seconds, char out[32]);
+const char *dl2_speed_duration(double seconds);
 
 /* The analysis is of the same network. `accuracy` is in percent; NAN: the original's final one, the
  * mean over its trainings, less the tolerance. What is pointed to is kept. */

@@ -178,8 +178,7 @@ static void walk(const char *folder, const char **names, size_t depth, dl2_visit
     struct dl2_error why = DL2_ERROR_INIT;
     dl2_unless_memory(dl2_list_names(folder, &found, &why), &why);
     for (size_t i = 0; found[i]; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder, found[i]);
+        const char *path = dl2_text("%s/%s", folder, found[i]);
         names[depth] = found[i];
         if (visit(context, path, names, depth))
             walk(path, names, depth + 1, visit, context);

@@ -227,11 +227,10 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_bytes *html)
     dl2_page_open(html, question);
     dl2_html_markup(html, "<p class='lead'>");
     const size_t raw = dl2_study_find(study, "raw");
-    char text[32];
     if (raw < study->variant_count && isfinite(study->variants[raw].bytes) &&
         isfinite(study->variants[raw].images))
         dl2_html_format(html, "%.0f images of %s, ", study->variants[raw].images,
-                        dl2_part_bytes(study->variants[raw].bytes, text));
+                        dl2_part_bytes(study->variants[raw].bytes));
     if (study->variant_count)
         dl2_html_format(html, "%zu variant%s, %zu training%s.", study->variant_count - 1,
                         study->variant_count == 2 ? "" : "s", study->run_count,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *dl2_part_bytes(double bytes, char out[32])
+const char *dl2_part_bytes(double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
@@ -18,23 +18,17 @@ const char *dl2_part_bytes(double bytes, char out[32])
         bytes /= 1000;
         unit++;
     }
-    snprintf(out, 32, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
-    return out;
+    return dl2_number("%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
 }
 
-const char *dl2_part_fixed(double value, int digits, char out[32])
+const char *dl2_part_fixed(double value, int digits)
 {
-    if (isfinite(value))
-        snprintf(out, 32, "%.*f", digits, value);
-    else
-        snprintf(out, 32, "–");
-    return out;
+    return isfinite(value) ? dl2_number("%.*f", digits, value) : "–";
 }
 
 void dl2_part_cell(struct dl2_bytes *html, double value, int digits)
 {
-    char text[32];
-    dl2_html_element(html, "td", "%s", dl2_part_fixed(value, digits, text));
+    dl2_html_element(html, "td", "%s", dl2_part_fixed(value, digits));
 }
 
 const char *dl2_part_badge(enum dl2_verdict verdict)
@@ -46,10 +40,9 @@ const char *dl2_part_badge(enum dl2_verdict verdict)
 
 void dl2_part_estimate(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
 {
-    char text[32];
-    dl2_html_text(html, dl2_part_fixed(estimate->mean, digits, text));
+    dl2_html_text(html, dl2_part_fixed(estimate->mean, digits));
     if (isfinite(estimate->half) && isfinite(estimate->mean))
-        dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits, text));
+        dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits));
 }
 
 void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
@@ -61,21 +54,18 @@ void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *e
 
 void dl2_part_percent_cell(struct dl2_bytes *html, double value, double low, double high)
 {
-    char text[3][32];
     dl2_html_markup(html, "<td>");
-    dl2_html_format(html, "%s%s", dl2_part_fixed(value, 1, text[0]), isfinite(value) ? " %" : "");
+    dl2_html_format(html, "%s%s", dl2_part_fixed(value, 1), isfinite(value) ? " %" : "");
     if (isfinite(low))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1, text[1]),
-                         dl2_part_fixed(high, 1, text[2]));
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1),
+                         dl2_part_fixed(high, 1));
     dl2_html_markup(html, "</td>");
 }
 
 void dl2_part_range_cell(struct dl2_bytes *html, double least, double most, int digits,
                          const char *unit, const char *none)
 {
-    char low[32], high[32];
-    dl2_part_fixed(least, digits, low);
-    dl2_part_fixed(most, digits, high);
+    const char *low = dl2_part_fixed(least, digits), *high = dl2_part_fixed(most, digits);
     if (!(most >= least) || !isfinite(most - least))
         dl2_html_element(html, "td", "%s", none);
     else if (strcmp(low, high) != 0)
@@ -86,9 +76,8 @@ void dl2_part_range_cell(struct dl2_bytes *html, double least, double most, int 
 
 void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio)
 {
-    char text[32];
     dl2_html_markup(html, "<td>");
-    dl2_html_text(html, dl2_part_fixed(ratio->ratio, 2, text));
+    dl2_html_text(html, dl2_part_fixed(ratio->ratio, 2));
     if (isfinite(ratio->ratio) && ratio->spread.freedom > 0)
         dl2_html_element(html, "small", " (%.2f to %.2f)", dl2_ratio_low(ratio),
                          dl2_ratio_high(ratio));
@@ -97,22 +86,19 @@ void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio)
 
 void dl2_part_interval(struct dl2_bytes *html, double middle, double low, double high)
 {
-    char text[2][32];
-    dl2_html_format(html, "%s ", dl2_signed(middle, text[0]));
-    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(low, text[0]),
-                     dl2_signed(high, text[1]));
+    dl2_html_format(html, "%s ", dl2_signed(middle));
+    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(low), dl2_signed(high));
 }
 
 void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_comparison *comparison)
 {
-    char text[32];
     const double half = dl2_comparison_half(comparison), middle = comparison->difference;
     dl2_html_markup(html, "<td class='l'>");
     if (comparison->verdict != DL2_VERDICT_NONE) {
         if (isfinite(half))
             dl2_part_interval(html, middle, middle - half, middle + half);
         else
-            dl2_html_format(html, "%s ", dl2_signed(middle, text));
+            dl2_html_format(html, "%s ", dl2_signed(middle));
         dl2_html_markup(html, " ");
         dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
                          dl2_verdict_text(comparison->verdict));
@@ -241,12 +227,10 @@ const char *dl2_part_arch(const struct dl2_page *page, size_t arch)
     return page->study->arch_count > 1 ? page->study->archs[arch] : NULL;
 }
 
-const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
-                                char out[320])
+const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch)
 {
     const char *name = dl2_part_arch(page, arch);
-    snprintf(out, 320, "%s%s", name ? words : "", name ? name : "");
-    return out;
+    return name ? dl2_text("%s%s", words, name) : "";
 }
 
 void dl2_part_arch_heading(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)

@@ -7,9 +7,9 @@
 #include "report/page/page.h"
 #include "report/page/plot.h"
 
-/* Write into `out` and return it. NAN and infinities are a dash. */
-const char *dl2_part_bytes(double bytes, char out[32]);             /* "1.2 MB"; finite */
-const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" */
+/* Kept. NAN and infinities are a dash. */
+const char *dl2_part_bytes(double bytes);             /* "1.2 MB"; finite */
+const char *dl2_part_fixed(double value, int digits); /* "0.915" */
 
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant_name(const char *name);
@@ -84,7 +84,6 @@ void dl2_part_arch_heading(struct dl2_bytes *html, const struct dl2_page *page, 
 void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, const char *first);
 void dl2_part_arch_cell(struct dl2_bytes *html, const struct dl2_page *page, size_t arch);
 /* Such as " with resnet10", to tell it from the others in a sentence; "" if it is the only one. */
-const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
-                                char out[320]);
+const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch);
 
 #endif

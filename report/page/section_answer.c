@@ -85,11 +85,9 @@ static void write_original(struct dl2_bytes *html, const struct dl2_page *page)
     const double bits = raw < study->variant_count ? study->variants[raw].bits_per_pixel : NAN;
     if (!isfinite(bits))
         return;
-    char path[4608];
     struct dl2_error why = DL2_ERROR_INIT; /* the survey's own section tells it */
     json_auto_t *survey = NULL;
-    snprintf(path, sizeof path, "%s/survey.json", page->folder);
-    dl2_json_load(path, "dl2-survey/1", &survey, &why);
+    dl2_json_load(dl2_text("%s/survey.json", page->folder), "dl2-survey/1", &survey, &why);
     const char *format = main_format(survey);
     dl2_html_format(html, "The original has %.3g bits per pixel", bits);
     if (format)
@@ -130,12 +128,11 @@ static void write_short_of_seeds(struct dl2_bytes *html, const struct dl2_page *
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_analysis *analysis = &page->analyses[a];
             const struct dl2_comparison *comparison = &analysis->comparisons[v];
-            char text[320];
             if (comparison->verdict == DL2_VERDICT_NONE || comparison->pairs == analysis->seeds)
                 continue;
             dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s. ",
                             study->variants[v].name, comparison->pairs, analysis->seeds,
-                            dl2_part_arch_after(page, ", with ", a, text));
+                            dl2_part_arch_after(page, ", with ", a));
         }
 }
 
@@ -198,13 +195,12 @@ static void write_training_chance(struct dl2_bytes *html, const struct dl2_page 
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            char text[72], with[320];
             if (comparison->verdict == DL2_VERDICT_NONE || !comparison->images ||
                 !isfinite(comparison->half))
                 continue;
             dl2_html_format(html, "%s%s for %s%s", before,
-                            dl2_interval(comparison->difference, comparison->half, 1, text),
-                            study->variants[v].name, dl2_part_arch_after(page, " with ", a, with));
+                            dl2_interval(comparison->difference, comparison->half, 1),
+                            study->variants[v].name, dl2_part_arch_after(page, " with ", a));
             before = ", ";
         }
     dl2_html_markup(html, *before == ',' ? ". " : "");
@@ -220,14 +216,13 @@ static void write_single(struct dl2_bytes *html, const struct dl2_page *page)
             continue;
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[pick];
         const double half = dl2_comparison_single(comparison);
-        char text[2][32], of[320];
         if (comparison->pairs && isfinite(half))
             dl2_html_format(html,
                             "One new training%s on %s would end between %s and %s points of one "
                             "on the original, on these images (95%% prediction interval). ",
-                            dl2_part_arch_after(page, " of ", a, of), study->variants[pick].name,
-                            dl2_signed(comparison->difference - half, text[0]),
-                            dl2_signed(comparison->difference + half, text[1]));
+                            dl2_part_arch_after(page, " of ", a), study->variants[pick].name,
+                            dl2_signed(comparison->difference - half),
+                            dl2_signed(comparison->difference + half));
     }
 }
 
@@ -290,9 +285,8 @@ static void write_advice(struct dl2_bytes *html, const struct dl2_page *page, si
     const struct dl2_study *study = page->study;
     const size_t none = study->variant_count;
     const size_t pick = dl2_advice_pick(advice, study);
-    char text[320];
     dl2_html_markup(html, "<div class='card'><div class='kicker'>");
-    dl2_html_element(html, "span", "%s%s", kicker, dl2_part_arch_after(page, " · ", arch, text));
+    dl2_html_element(html, "span", "%s%s", kicker, dl2_part_arch_after(page, " · ", arch));
     if (pick < none)
         dl2_html_element(html, dl2_part_badge(analysis->comparisons[pick].verdict), "%s",
                          advice->sure < none ? "within tolerance" : "could be within tolerance");
@@ -318,14 +312,13 @@ static void write_on_original(struct dl2_bytes *html, const struct dl2_analysis 
     if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
         return;
     const double half = dl2_comparison_half(comparison);
-    char text[72];
     dl2_html_format(html, "Validated on the original's images it %s %s",
                     comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
                     : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
                                                                 : "is not shown to lose less than",
                     points);
     if (isfinite(half))
-        dl2_html_format(html, " (%s)", dl2_interval(comparison->difference, half, 1, text));
+        dl2_html_format(html, " (%s)", dl2_interval(comparison->difference, half, 1));
     dl2_html_markup(html, ". ");
 }
 
@@ -335,7 +328,6 @@ static void write_uncertainty(struct dl2_bytes *html, const struct dl2_page *pag
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[pick];
     const double half = dl2_comparison_half(comparison);
-    char text[72], points[32];
     dl2_html_markup(html, "<p>");
     if (comparison->verdict == DL2_VERDICT_WITHIN)
         dl2_html_format(
@@ -351,8 +343,8 @@ static void write_uncertainty(struct dl2_bytes *html, const struct dl2_page *pag
     if (isfinite(half))
         dl2_html_format(html, "95%% interval of the change in %s: %s points. ",
                         dl2_study_accuracy(page->study)->name,
-                        dl2_interval(comparison->difference, half, 1, text));
-    write_on_original(html, analysis, pick, dl2_count_points(points, page->tolerance));
+                        dl2_interval(comparison->difference, half, 1));
+    write_on_original(html, analysis, pick, dl2_count_points(page->tolerance));
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -364,7 +356,6 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_page *page, 
     const size_t none = study->variant_count;
     const size_t pick = dl2_advice_pick(advice, study);
     const char *name = dl2_part_arch(page, arch);
-    char points[32];
     dl2_html_markup(html, "<p class='headline'>");
     if (name)
         dl2_html_element(html, "small", "%s: ", name);
@@ -376,8 +367,8 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_page *page, 
     const struct dl2_study_variant *variant = &study->variants[pick];
     dl2_html_element(html, "strong", "%s", variant->name);
     dl2_html_format(html, " %s less than %s of %s, at ",
-                    pick == advice->sure ? "loses" : "may lose",
-                    dl2_count_points(points, page->tolerance), dl2_study_accuracy(study)->title);
+                    pick == advice->sure ? "loses" : "may lose", dl2_count_points(page->tolerance),
+                    dl2_study_accuracy(study)->title);
     dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
     dl2_html_format(html, " of the original's bytes (%.3g times smaller).", 1 / variant->ratio);
     dl2_html_markup(html, "</p>\n");

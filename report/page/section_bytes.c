@@ -80,21 +80,20 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
     struct dl2_bytes *html = table->html;
     for (size_t p = 0; p < count; p++) {
         const struct dl2_equal_bytes *pair = &pairs[p];
-        char text[32], interval[72];
         dl2_table_row(table, page->study->variants[pair->variant].name);
         dl2_part_arch_cell(html, page, arch);
-        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
+        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1));
         dl2_part_estimate_cell(html, &pair->accuracy, 1);
         dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
-        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1, text));
+        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1));
         dl2_part_estimate_cell(html, &pair->subset_accuracy, 1);
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))
-            dl2_html_text(html, dl2_signed(difference->mean, text));
+            dl2_html_text(html, dl2_signed(difference->mean));
         if (isfinite(difference->mean) && isfinite(difference->half))
             dl2_html_element(html, "small", " (%s)",
-                             dl2_interval(difference->mean, difference->half, 1, interval));
+                             dl2_interval(difference->mean, difference->half, 1));
         dl2_html_markup(html, "</td>");
     }
 }

@@ -66,7 +66,7 @@ static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_stu
                                     const struct dl2_classes *classes,
                                     const struct dl2_class_harm *harms)
 {
-    char text[32], losers[1024];
+    char losers[1024];
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|no class loses\nmore than, points|<by the interval of|"
                             "<worst measured|<certainly lose");
@@ -80,7 +80,7 @@ static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_stu
         dl2_html_element(html, "td class='l'", "%s, %zu images", classes->names[bounding->class],
                          bounding->images);
         dl2_html_element(html, "td class='l'", "%s, %s", classes->names[harm->changes[0].class],
-                         dl2_signed(harm->changes[0].difference, text));
+                         dl2_signed(harm->changes[0].difference));
         dl2_html_markup(html, "<td class='l'>");
         dl2_class_harm_losers(harm, classes, losers, sizeof losers);
         dl2_html_text(html, losers[0] ? losers : "none");

@@ -34,10 +34,9 @@ static int read_crop(struct gallery *gallery, const char *name, struct dl2_error
 {
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     struct dl2_bytes *bytes = &gallery->bytes;
-    char path[4608];
+    const char *path = dl2_text("%s/crops/%s", gallery->page->folder, name);
     if (!*name || strchr(name, '/') || name[0] == '.')
         return dl2_error_set(error, DL2_ERR_FORMAT, "\"%s\" is not a file's name", name);
-    snprintf(path, sizeof path, "%s/crops/%s", gallery->page->folder, name);
     DL2_TRY(dl2_file_read(path, MAX_CROP_BYTES, bytes, error));
     if (bytes->size < sizeof signature || memcmp(bytes->data, signature, sizeof signature) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s is not a PNG file", path);
@@ -78,7 +77,6 @@ static int write_crop(struct gallery *gallery, const json_t *entry, const char *
         return DL2_OK;
     DL2_TRY(read_crop(gallery, dl2_json_get_text(entry, "file", ""), error));
     const double score = dl2_json_get_real(json_object_get(entry, "scores"), metric, NAN);
-    char text[32];
     dl2_html_markup(html, "<figure class='crop'><div><img alt='");
     dl2_html_format(html, "%s", name);
     dl2_html_markup(html, "' src='");
@@ -89,7 +87,7 @@ static int write_crop(struct gallery *gallery, const json_t *entry, const char *
         dl2_html_element(html, "small", " %.3g%%", 100 * study->variants[v].ratio);
     if (isfinite(score))
         dl2_html_element(html, "small", " %s %s", dl2_metric_title(study, metric),
-                         dl2_part_fixed(score, 3, text));
+                         dl2_part_fixed(score, 3));
     dl2_html_markup(html, "</figcaption></figure>\n");
     return DL2_OK;
 }
@@ -195,11 +193,10 @@ static void write_notes(struct gallery *gallery, const json_t *resized)
 
 void dl2_section_crops(const struct dl2_page *page, struct dl2_bytes *html)
 {
-    char path[4608];
+    const char *path = dl2_text("%s/crops/crops.json", page->folder);
     json_auto_t *crops = NULL;
     json_t *crop;
     size_t i;
-    snprintf(path, sizeof path, "%s/crops/crops.json", page->folder);
     if (!dl2_is_file(path))
         return;
     struct dl2_error why = DL2_ERROR_INIT;

@@ -22,7 +22,6 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 {
     const struct dl2_accuracy_size *size = size_at(page, a, v);
     struct dl2_bytes *html = table->html;
-    char text[32];
     dl2_table_row(table, page->study->variants[v].codec);
     dl2_part_arch_cell(html, page, a);
     for (int cost = 0; cost < DL2_COSTS; cost++)
@@ -31,7 +30,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
     if (isfinite(size->gain_low))
         dl2_part_interval(html, size->gain, size->gain_low, size->gain_high);
     else
-        dl2_html_text(html, isfinite(size->gain) ? dl2_signed(size->gain, text) : "–");
+        dl2_html_text(html, isfinite(size->gain) ? dl2_signed(size->gain) : "–");
     dl2_html_markup(html, "</td>");
     if (size->overlap > 0)
         dl2_html_element(html, "td", "%.0f %%", size->overlap);
@@ -43,14 +42,13 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 static void write_falls(struct dl2_bytes *html, const struct dl2_page *page)
 {
     size_t found = 0;
-    char with[320];
     for (size_t a = 0; a < page->study->arch_count; a++)
         for (size_t v = 0; v < page->study->variant_count; v++)
             if (has_curve(page, a, v) && size_at(page, a, v)->falls) {
                 dl2_html_markup(html, found++ ? ", " : " Accuracy does not rise with size in ");
                 dl2_html_format(html, "%s%s (%zu of %zu variants)", page->study->variants[v].codec,
-                                dl2_part_arch_after(page, " with ", a, with),
-                                size_at(page, a, v)->falls, size_at(page, a, v)->variants);
+                                dl2_part_arch_after(page, " with ", a), size_at(page, a, v)->falls,
+                                size_at(page, a, v)->variants);
             }
     if (found)
         dl2_html_markup(html, ": neighbours that fall count as one accuracy in their middle, at "

@@ -8,8 +8,7 @@
 
 static void write_percent(struct dl2_bytes *html, double value, int digits)
 {
-    char text[32];
-    dl2_html_element(html, "td", "%s%s", dl2_part_fixed(value, digits, text),
+    dl2_html_element(html, "td", "%s%s", dl2_part_fixed(value, digits),
                      isfinite(value) ? " %" : "");
 }
 

@@ -22,9 +22,8 @@ static void write_json(struct dl2_bytes *html, const char *heading, const json_t
 static void write_memory(struct dl2_bytes *html, const json_t *of)
 {
     const double memory = dl2_json_get_real(of, "memory_bytes", NAN);
-    char text[32];
     if (memory > 0)
-        dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory, text));
+        dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory));
 }
 
 static void write_machine(struct dl2_bytes *html, const json_t *machine)

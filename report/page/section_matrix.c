@@ -40,24 +40,22 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study
     const double strange = matrix->cells[raw * count + least].mean - matrix->original;
     const double own = matrix->cells[least * count + least].mean - matrix->original;
     const double back = matrix->cells[least * count + raw].mean - matrix->original;
-    char text[3][32];
     if (isfinite(strange + own + back))
         dl2_html_format(
             html,
             " On the images of %s, the smallest, a network that was trained on the original "
             "differs by %s points from what it scores on the original's; one that was "
             "trained on %s, by %s; and that one on the original's images, by %s.",
-            study->variants[least].name, dl2_signed(strange, text[0]), study->variants[least].name,
-            dl2_signed(own, text[1]), dl2_signed(back, text[2]));
+            study->variants[least].name, dl2_signed(strange), study->variants[least].name,
+            dl2_signed(own), dl2_signed(back));
 }
 
 static void write_matrix(struct dl2_bytes *html, const struct dl2_page *page, size_t a,
                          const struct dl2_matrix *matrix)
 {
     struct dl2_table table = {.html = html, .attributes = " class='heat'"};
-    char text[320];
     dl2_html_element(html, "h2", "Trained on one, validated on another%s",
-                     dl2_part_arch_after(page, ": ", a, text));
+                     dl2_part_arch_after(page, ": ", a));
     dl2_table_heads(&table, "trained on");
     for (size_t c = 0; c < matrix->columns; c++)
         if (matrix->has_column[c])

@@ -16,12 +16,11 @@
 
 static void write_share(struct dl2_bytes *html, double worse, double low, double high)
 {
-    char text[3][32];
     dl2_html_markup(html, "<td>");
-    dl2_html_text(html, dl2_part_fixed(worse, 2, text[0]));
+    dl2_html_text(html, dl2_part_fixed(worse, 2));
     if (isfinite(worse))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2, text[1]),
-                         dl2_part_fixed(high, 2, text[2]));
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2),
+                         dl2_part_fixed(high, 2));
     dl2_html_markup(html, "</td>");
 }
 
@@ -98,16 +97,15 @@ static void ranking_table(struct dl2_bytes *html, const struct dl2_study *study,
                             "pairs ordered\nas by accuracy|of those that\nare told apart");
     for (size_t i = 0; i < guides->count; i++) {
         const struct dl2_ranking *ranking = &guides->items[i].ranking;
-        char text[2][32];
         if (!isfinite(ranking->tau))
             continue;
         dl2_table_bare_row(&table, "");
         dl2_html_markup(html, "<th scope='row'>");
         write_figure_title(html, study, &guides->items[i]);
         dl2_html_markup(html, "</th>");
-        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
-        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
-                         dl2_part_fixed(ranking->high, 2, text[1]));
+        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2));
+        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2),
+                         dl2_part_fixed(ranking->high, 2));
         dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
         dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
     }
@@ -128,12 +126,10 @@ static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
     }
     for (size_t v = 0; v < study->variant_count; v++) {
         const double difference = analysis->comparisons[v].difference;
-        char text[32];
         if (!study->variants[v].scored)
             continue;
         dl2_table_row(&table, study->variants[v].name);
-        dl2_html_element(html, "td", "%s",
-                         isfinite(difference) ? dl2_signed(difference, text) : "–");
+        dl2_html_element(html, "td", "%s", isfinite(difference) ? dl2_signed(difference) : "–");
         for (size_t i = 0; i < guides->count; i++) {
             const double value = dl2_guide_value(&guides->items[i], &study->variants[v]);
             if (isinf(value))

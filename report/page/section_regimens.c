@@ -16,7 +16,7 @@ static void plot_differences(struct dl2_part_figures *figures, const struct dl2_
                              const char *detail)
 {
     const struct dl2_study *study = &group->condition->study;
-    char title[160], label[DL2_REGIMEN_LABEL];
+    char title[160];
     size_t count = 0, row = 0;
     for (size_t v = 0; v < study->variant_count; v++)
         count += isfinite(group->analysis->comparisons[v].difference);
@@ -35,8 +35,8 @@ static void plot_differences(struct dl2_part_figures *figures, const struct dl2_
                     (double)count + 0.5);
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(group->analysis->comparisons[v].difference)) {
-            dl2_plot_script(&plot, "%s'%s' %zu", row ? ", " : "",
-                            dl2_regimen_label(group, v, label), row + 1);
+            dl2_plot_script(&plot, "%s'%s' %zu", row ? ", " : "", dl2_regimen_label(group, v),
+                            row + 1);
             row++;
         }
     dl2_plot_script(&plot, ")\n");
@@ -61,7 +61,6 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
                         const char *detail)
 {
     const struct dl2_study *study = &group->condition->study;
-    char label[DL2_REGIMEN_LABEL];
     struct dl2_plot plot = dl2_plot_begin(
         "Validation accuracy by epoch, by regimen", "epoch accuracy", DL2_PLOT_HEIGHT,
         "regimens-curves-%s-%s", group->condition->name, group->analysis->arch);
@@ -73,7 +72,7 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
         const struct dl2_study_run *run = runs.at;
         struct dl2_curve curve =
             dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
-        curve.title = run ? dl2_regimen_label(group, v, label) : NULL;
+        curve.title = run ? dl2_regimen_label(group, v) : NULL;
         for (size_t e = 0; run && e < run->epochs; e++) {
             const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
             const double accuracy = dl2_runs_accuracy(runs, e);
@@ -101,7 +100,6 @@ static void regimen_plots(struct dl2_part_figures *figures, const struct dl2_reg
 static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group)
 {
     const struct dl2_study *study = &group->condition->study;
-    char label[DL2_REGIMEN_LABEL];
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
         timed |= isfinite(dl2_runs_seconds(dl2_regimen_runs(group, v)));
@@ -114,7 +112,7 @@ static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group
         const struct dl2_runs runs = dl2_regimen_runs(group, v);
         if (!runs.count)
             continue;
-        dl2_table_row(&table, dl2_regimen_label(group, v, label));
+        dl2_table_row(&table, dl2_regimen_label(group, v));
         dl2_part_estimate_cell(html, &comparison->accuracy, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)

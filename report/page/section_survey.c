@@ -6,7 +6,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { MAX_BINS = 1000, HISTOGRAM_HEIGHT = 240 };
 
@@ -98,9 +97,8 @@ static void write_text(struct dl2_bytes *html, const json_t *survey)
 /* NULL where there is none, or *why says what is wrong with it. */
 static json_t *load_survey(const struct dl2_page *page, struct dl2_error *why)
 {
-    char path[4608];
+    const char *path = dl2_text("%s/survey.json", page->folder);
     json_t *survey = NULL;
-    snprintf(path, sizeof path, "%s/survey.json", page->folder);
     if (!dl2_is_file(path))
         return NULL;
     dl2_unless_memory(dl2_json_load(path, "dl2-survey/1", &survey, why), why);

@@ -68,10 +68,9 @@ static void write_kind(const struct dl2_page *page, struct dl2_bytes *html, cons
                        bool *begun)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    char path[4608];
+    const char *path = dl2_text("%s/tables/%s.json", page->folder, kind);
     json_auto_t *json = NULL;
     const int quality = lowest_quality(page->study, kind);
-    snprintf(path, sizeof path, "%s/tables/%s.json", page->folder, kind);
     if (!quality || !dl2_is_file(path))
         return;
     if (!*begun)

@@ -25,7 +25,6 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
     const struct dl2_study *study = page->study;
     const struct dl2_speed *speed = &page->speeds[a].variants[v];
     const bool raw = strcmp(study->variants[v].name, "raw") == 0;
-    char text[32];
     struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(study->variants[v].name));
     dl2_part_arch_cell(html, page, a);
@@ -36,7 +35,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
         dl2_part_estimate_cell(html, &speed->joules, 3);
     dl2_part_cell(html, speed->epochs, 1);
     dl2_html_element(html, "td", "%s",
-                     isfinite(speed->seconds) ? dl2_speed_duration(speed->seconds, text) : "–");
+                     isfinite(speed->seconds) ? dl2_speed_duration(speed->seconds) : "–");
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
         if (raw)
             dl2_html_markup(html, "<td>1</td>");
@@ -47,7 +46,6 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
-    char of[320];
     dl2_html_format(html,
                     "Each figure was measured with the machine to itself, in %zu round%s of all "
                     "variants in turn, not taken from the trainings above. Rates are means with "
@@ -62,7 +60,7 @@ static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool
                     first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
         dl2_html_format(html, "%s%s is %.1f%% %s", a ? ", " : "",
-                        dl2_part_arch_after(page, " of ", a, of), page->speeds[a].accuracy,
+                        dl2_part_arch_after(page, " of ", a), page->speeds[a].accuracy,
                         dl2_study_accuracy(page->study)->name);
     dl2_html_format(html,
                     ". “Faster than the original” in the answer is claimed of all variants "

@@ -11,19 +11,18 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page,
 {
     const struct dl2_study *study = page->study;
     const double difference = transfer->difference, half = transfer->half;
-    char text[72];
     struct dl2_bytes *html = table->html;
     dl2_table_row(table, study->variants[transfer->variant].name);
     for (int side = 0; side < 2; side++) {
         const size_t arch = side ? transfer->b : transfer->a;
         dl2_html_element(
             html, "td class='l'", "%s %s", study->archs[arch],
-            dl2_signed(page->analyses[arch].comparisons[transfer->variant].difference, text));
+            dl2_signed(page->analyses[arch].comparisons[transfer->variant].difference));
     }
     dl2_html_markup(html, "<td class='l'>");
-    dl2_html_format(html, "%s ", dl2_signed(difference, text));
+    dl2_html_format(html, "%s ", dl2_signed(difference));
     if (isfinite(half))
-        dl2_html_element(html, "small", "(%s%s)", dl2_interval(difference, half, 1, text),
+        dl2_html_element(html, "small", "(%s%s)", dl2_interval(difference, half, 1),
                          transfer->images ? "" : ", of training alone");
     dl2_html_markup(html, "</td><td class='l'>");
     if (dl2_transfer_differs(transfer))

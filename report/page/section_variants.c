@@ -12,15 +12,13 @@
 static void write_loss(struct dl2_bytes *html, const struct dl2_loss_change *change, bool raw,
                        enum dl2_verdict verdict)
 {
-    char text[72];
     dl2_html_markup(html, "<td class='l'>");
     if (raw || !isfinite(change->difference))
-        dl2_html_text(html, dl2_part_fixed(raw ? change->mean : NAN, 3, text));
+        dl2_html_text(html, dl2_part_fixed(raw ? change->mean : NAN, 3));
     else
-        dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3, text));
+        dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3));
     if (!raw && isfinite(change->difference) && isfinite(change->half))
-        dl2_html_element(html, "small", "(%s)",
-                         dl2_interval(change->difference, change->half, 3, text));
+        dl2_html_element(html, "small", "(%s)", dl2_interval(change->difference, change->half, 3));
     if (verdict == DL2_VERDICT_WITHIN && dl2_loss_is_higher(change))
         dl2_html_markup(html, " <span class='badge maybe'>higher</span>");
     dl2_html_markup(html, "</td>");
@@ -51,13 +49,12 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void write_heads(struct dl2_table *table, const struct variants_view *view)
 {
-    char arch[320];
     dl2_table_heads(table, "variant|size|of the\noriginal");
     dl2_table_heads(table, view->copies ? "files\ncopied" : "");
     for (size_t c = 0; c < COLUMNS; c++)
         dl2_table_heads(table, columns[c].head);
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
-        dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a, arch));
+        dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a));
         dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
         dl2_table_heads(table, view->draws ? "<bootstrap" : "");
         dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
@@ -79,7 +76,6 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     struct dl2_bytes *html = table->html;
     const struct dl2_page *page = view->page;
     struct dl2_study_variant variant = page->study->variants[v];
-    char text[32], high[32];
     if (page->study->arch_count) /* by rounds, where there are any */
         variant.load_rate = page->speeds[0].variants[v].load_rate.mean;
     if (dl2_study_has_volumes(page->study)) {
@@ -89,7 +85,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
     dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant_name(variant.name));
     dl2_html_element(html, "td", "%s",
-                     isfinite(variant.bytes) ? dl2_part_bytes(variant.bytes, text) : "–");
+                     isfinite(variant.bytes) ? dl2_part_bytes(variant.bytes) : "–");
     dl2_part_percent_cell(html, 100 * variant.ratio, NAN, NAN);
     if (view->copies)
         dl2_part_cell(html, dl2_json_get_real(variant.made, "copied", NAN), 0);
@@ -103,8 +99,8 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
         dl2_part_difference_cell(html, comparison);
         dl2_html_element(html, "td", "%s", page->fronts[cell] ? "yes" : "–");
         if (view->draws && isfinite(comparison->low))
-            dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(comparison->low, text),
-                             dl2_signed(comparison->high, high));
+            dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(comparison->low),
+                             dl2_signed(comparison->high));
         else if (view->draws)
             dl2_html_markup(html, "<td class='l'>–</td>");
         if (page->losses)

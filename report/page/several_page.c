@@ -140,7 +140,6 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
                       const struct dl2_shared_variant *variant)
 {
     struct dl2_bytes *html = table->html;
-    char text[72];
     dl2_table_row(table, variant->name);
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_html_markup(html, "<td>");
@@ -154,7 +153,7 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
     dl2_html_markup(html, "</td>");
     write_interval(html, variant->effects.mean, variant->effects.half);
     dl2_html_element(html, "td", "%s",
-                     dl2_interval(variant->effects.mean, variant->effects.half_new, 1, text));
+                     dl2_interval(variant->effects.mean, variant->effects.half_new, 1));
     dl2_part_cell(html, variant->effects.between, 1);
     for (size_t i = 0, n = 0; i < several->count; i++) {
         const bool has = n < variant->count && variant->sources[n] == i;
@@ -168,13 +167,11 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
 static void write_table(struct dl2_bytes *html, const struct dl2_several_studies *several,
                         const struct dl2_shared_network *network)
 {
-    char points[32];
     if (several->network_count > 1)
         dl2_html_element(html, "h3", "%s", network->arch);
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|bytes, %");
-    dl2_table_head(&table, "datasets within %s",
-                   dl2_count_points(points, several->question.tolerance));
+    dl2_table_head(&table, "datasets within %s", dl2_count_points(several->question.tolerance));
     dl2_table_heads(&table, "mean|one more dataset|between datasets");
     for (size_t i = 0; i < several->count; i++)
         if (several->sources[i].is_used)

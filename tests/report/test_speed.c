@@ -302,11 +302,10 @@ static void test_none(void **state)
 
 static void test_duration(void **state)
 {
-    char text[32];
-    assert_string_equal(dl2_speed_duration(1.25, text), "1.25 s");
-    assert_string_equal(dl2_speed_duration(90, text), "90 s");
-    assert_string_equal(dl2_speed_duration(150, text), "2.5 min");
-    assert_string_equal(dl2_speed_duration(9000, text), "2.5 h");
+    assert_string_equal(dl2_speed_duration(1.25), "1.25 s");
+    assert_string_equal(dl2_speed_duration(90), "90 s");
+    assert_string_equal(dl2_speed_duration(150), "2.5 min");
+    assert_string_equal(dl2_speed_duration(9000), "2.5 h");
 }
 
 static int free_results(void **state)
