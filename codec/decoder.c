@@ -12,7 +12,8 @@ struct dl2_decoder {
     struct dl2_codec_state *state; /* the codec's, one of `states` */
     bool unwrapped;                /* it lies in the file that was opened */
     struct dl2_image_info info;
-    struct dl2_image image, scratch;
+    struct dl2_image image;
+    struct dl2_bytes turned; /* planes of an image that lies on its side */
     /* By the codec's place in the registry; NULL until its first image. */
     struct dl2_codec_state *states[];
 };
@@ -39,7 +40,7 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
         free(state);
     }
     dl2_image_free(&decoder->image);
-    dl2_image_free(&decoder->scratch);
+    dl2_bytes_free(&decoder->turned);
     free(decoder);
 }
 
@@ -50,7 +51,7 @@ void dl2_decoder_drop(struct dl2_decoder **decoder)
 
 size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
 {
-    size_t memory = sizeof *decoder + decoder->image.capacity + decoder->scratch.capacity;
+    size_t memory = sizeof *decoder + decoder->image.capacity + decoder->turned.capacity;
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
         if (decoder->states[i])
@@ -132,10 +133,9 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
     return decoder_unwrap(decoder, limit, error);
 }
 
-/* Images that lie on their side are rare, so they are decoded simply: see dl2_decoder_decode(). */
 bool dl2_decoder_reduces(const struct dl2_decoder *decoder)
 {
-    return decoder->codec && decoder->codec->reduces && decoder->info.orientation == 1;
+    return decoder->codec && decoder->codec->reduces;
 }
 
 bool dl2_decoder_crop_bytes(struct dl2_decoder *decoder, const struct dl2_decode_request *crop,
@@ -158,15 +158,15 @@ static struct dl2_decode_request decoder_unturn(const struct dl2_image_info *inf
 {
     const int orientation = info->orientation;
     struct dl2_decode_request coded = *upright;
-    if (orientation >= 5) {
+    if (dl2_orientation_transposes(orientation)) {
         coded.x = upright->y;
         coded.width = upright->height;
         coded.y = upright->x;
         coded.height = upright->width;
     }
-    if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+    if (dl2_orientation_flips_x(orientation))
         coded.x = decoder_mirror(info->width, coded.x, coded.width);
-    if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+    if (dl2_orientation_flips_y(orientation))
         coded.y = decoder_mirror(info->height, coded.y, coded.height);
     return coded;
 }
@@ -238,6 +238,85 @@ static int decoder_read_image(struct dl2_decoder *decoder, const struct dl2_deco
     return dl2_image_orient(image, decoder->info.orientation, scratch, error);
 }
 
+/*
+ * Samples along an axis of `size` pixels that runs backwards. Where that is no multiple of the
+ * step, samples lie between the places that they would have in an upright image: each is shifted
+ * towards the start. decoder_widen() has seen to it that those at the start are there.
+ */
+static void decoder_reverse_axis(uint32_t size, uint32_t step, uint32_t *start, uint32_t count,
+                                 float *shift)
+{
+    const int64_t first = (int64_t)size - *start - (int64_t)count * step;
+    const uint32_t left = size % step;
+    *start = first < 0 ? 0 : (uint32_t)first + (left ? step - left : 0);
+    *shift = (float)(first - *start) - *shift;
+}
+
+/* How many of an axis' samples begin within the image. */
+static uint32_t decoder_inside(uint32_t size, uint32_t step, uint32_t start, uint32_t count)
+{
+    const uint32_t most = (size - start + step - 1) / step;
+    return count < most ? count : most;
+}
+
+/* The plane upright, in `out`. */
+static void decoder_turn_plane(const struct dl2_image_info *info, size_t pixel,
+                               struct dl2_plane *plane, uint8_t *out)
+{
+    plane->width = decoder_inside(info->width, plane->step_x, plane->x, plane->width);
+    plane->height = decoder_inside(info->height, plane->step_y, plane->y, plane->height);
+    const struct dl2_plane coded = *plane;
+    if (dl2_orientation_flips_x(info->orientation))
+        decoder_reverse_axis(info->width, coded.step_x, &plane->x, coded.width, &plane->shift_x);
+    if (dl2_orientation_flips_y(info->orientation))
+        decoder_reverse_axis(info->height, coded.step_y, &plane->y, coded.height, &plane->shift_y);
+    if (dl2_orientation_transposes(info->orientation))
+        *plane = (struct dl2_plane){NULL,           0,
+                                    coded.height,   coded.width,
+                                    plane->y,       plane->x,
+                                    coded.step_y,   coded.step_x,
+                                    plane->shift_y, plane->shift_x};
+    plane->data = out;
+    plane->stride = plane->width * pixel;
+    dl2_orient_pixels(coded.data, coded.stride, coded.width, coded.height, pixel, info->orientation,
+                      out, plane->stride);
+}
+
+/* Lengthens an axis that runs backwards by a step, of chroma at a quarter of what is reduced. */
+static void decoder_widen(uint32_t reduction, uint32_t size, uint32_t start, uint32_t *length)
+{
+    const uint32_t step = 4 * (reduction ? reduction : 1), behind = size - start - *length;
+    if (size % step)
+        *length += behind < step ? behind : step;
+}
+
+/* Reads the upright rectangle. */
+static int decoder_read_turned(struct dl2_decoder *decoder,
+                               const struct dl2_decode_request *request, struct dl2_raster *raster,
+                               struct dl2_error *error)
+{
+    const struct dl2_image_info *info = &decoder->info;
+    struct dl2_decode_request coded = decoder_unturn(info, request);
+    if (dl2_orientation_flips_x(info->orientation))
+        decoder_widen(coded.reduction, info->width, coded.x, &coded.width);
+    if (dl2_orientation_flips_y(info->orientation))
+        decoder_widen(coded.reduction, info->height, coded.y, &coded.height);
+    DL2_TRY(decoder_read_coded(decoder, &coded, &decoder->image, raster, error));
+    const unsigned planes = dl2_raster_planes(raster);
+    const size_t pixel = planes > 1 ? 1 : dl2_raster_channels(raster);
+    size_t size = 0, room[3];
+    for (unsigned p = 0; p < planes; p++) {
+        const struct dl2_plane *plane = &raster->planes[p];
+        room[p] = (size_t)plane->width * plane->height * pixel;
+        size += room[p];
+    }
+    DL2_TRY(dl2_bytes_resize(&decoder->turned, size, error));
+    uint8_t *out = decoder->turned.data;
+    for (unsigned p = 0; p < planes; out += room[p++])
+        decoder_turn_plane(info, pixel, &raster->planes[p], out);
+    return DL2_OK;
+}
+
 static int decoder_check_channels(uint32_t channels, struct dl2_error *error)
 {
     if (channels == 0 || channels == 1 || channels == 3)
@@ -265,12 +344,9 @@ int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_requ
     if (!decoder->codec)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no image is open");
     DL2_TRY(decoder_check_request(&decoder->info, request, error));
-    if (decoder->info.orientation == 1)
-        return decoder_read_coded(decoder, request, &decoder->image, raster, error);
-    /* Rare, so simple: at full resolution, in interleaved pixels. */
-    DL2_TRY(decoder_read_image(decoder, request, &decoder->image, &decoder->scratch, error));
-    *raster = dl2_raster_of(&decoder->image, request->x, request->y);
-    return DL2_OK;
+    return decoder->info.orientation == 1
+               ? decoder_read_coded(decoder, request, &decoder->image, raster, error)
+               : decoder_read_turned(decoder, request, raster, error);
 }
 
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,

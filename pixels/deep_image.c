@@ -24,11 +24,12 @@ int dl2_deep_orient(struct dl2_deep_image *deep, int orientation, struct dl2_err
     struct dl2_deep_image turned = {.width = 0};
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
-    const bool transpose = orientation >= 5;
+    const bool transpose = dl2_orientation_transposes(orientation);
+    const size_t pixel = deep->channels * sizeof(uint16_t);
     DL2_TRY(dl2_deep_reshape(&turned, transpose ? deep->height : deep->width,
                              transpose ? deep->width : deep->height, deep->channels, error));
-    dl2_orient_pixels(deep->bytes.data, deep->width, deep->height,
-                      deep->channels * sizeof(uint16_t), orientation, turned.bytes.data);
+    dl2_orient_pixels(deep->bytes.data, deep->width * pixel, deep->width, deep->height, pixel,
+                      orientation, turned.bytes.data, turned.width * pixel);
     dl2_bytes_free(&deep->bytes);
     *deep = turned;
     return DL2_OK;

@@ -47,22 +47,33 @@ int dl2_image_check_size(uint64_t width, uint64_t height, uint64_t max_pixels,
     return DL2_OK;
 }
 
-void dl2_orient_pixels(const uint8_t *in, uint32_t width, uint32_t height, size_t pixel,
-                       int orientation, uint8_t *out)
+/* `pixel` is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void orient(const uint8_t *in, size_t stride,
+                                                         uint32_t width, uint32_t height,
+                                                         const size_t pixel, int orientation,
+                                                         uint8_t *out, size_t out_stride)
 {
-    const bool transpose = orientation >= 5;
-    /* The direction of the output's rows and columns in the source, for each orientation. */
-    const bool flip_x =
-        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool flip_y =
-        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool transpose = dl2_orientation_transposes(orientation);
+    const bool flip_x = dl2_orientation_flips_x(orientation);
+    const bool flip_y = dl2_orientation_flips_y(orientation);
     for (uint32_t y = 0; y < (transpose ? width : height); y++)
-        for (uint32_t x = 0; x < (transpose ? height : width); x++, out += pixel) {
+        for (uint32_t x = 0; x < (transpose ? height : width); x++) {
             const uint32_t across = transpose ? y : x, down = transpose ? x : y;
             const size_t from_x = flip_x ? width - 1 - across : across;
             const size_t from_y = flip_y ? height - 1 - down : down;
-            memcpy(out, in + (from_y * width + from_x) * pixel, pixel);
+            memcpy(out + y * out_stride + x * pixel, in + from_y * stride + from_x * pixel, pixel);
         }
+}
+
+void dl2_orient_pixels(const uint8_t *in, size_t stride, uint32_t width, uint32_t height,
+                       size_t pixel, int orientation, uint8_t *out, size_t out_stride)
+{
+    if (pixel == 1)
+        orient(in, stride, width, height, 1, orientation, out, out_stride);
+    else if (pixel == 3)
+        orient(in, stride, width, height, 3, orientation, out, out_stride);
+    else
+        orient(in, stride, width, height, pixel, orientation, out, out_stride);
 }
 
 int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image *scratch,
@@ -70,11 +81,11 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
 {
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
-    const bool transpose = orientation >= 5;
+    const bool transpose = dl2_orientation_transposes(orientation);
     DL2_TRY(dl2_image_reshape(scratch, transpose ? image->height : image->width,
                               transpose ? image->width : image->height, image->channels, error));
-    dl2_orient_pixels(image->data, image->width, image->height, image->channels, orientation,
-                      scratch->data);
+    dl2_orient_pixels(image->data, image->stride, image->width, image->height, image->channels,
+                      orientation, scratch->data, scratch->stride);
     struct dl2_image turned = *scratch;
     *scratch = *image;
     *image = turned;

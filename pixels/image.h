@@ -48,9 +48,27 @@ int dl2_image_check_size(uint64_t width, uint64_t height, uint64_t max_pixels,
 int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image *scratch,
                      struct dl2_error *error);
 
-/* The same of width x height pixels of `pixel` bytes without padding, to `out`, by 2 to 8. */
-void dl2_orient_pixels(const uint8_t *in, uint32_t width, uint32_t height, size_t pixel,
-                       int orientation, uint8_t *out);
+/* What the orientations 1 to 8 do: rows become columns; before that, columns or rows run
+ * backwards. */
+static inline bool dl2_orientation_transposes(int orientation)
+{
+    return orientation >= 5;
+}
+
+static inline bool dl2_orientation_flips_x(int orientation)
+{
+    return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static inline bool dl2_orientation_flips_y(int orientation)
+{
+    return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+/* The same of width x height pixels of `pixel` bytes, whose rows begin `stride` bytes apart, to
+ * rows that begin `out_stride` bytes apart. */
+void dl2_orient_pixels(const uint8_t *in, size_t stride, uint32_t width, uint32_t height,
+                       size_t pixel, int orientation, uint8_t *out, size_t out_stride);
 
 void dl2_image_free(struct dl2_image *image);
 

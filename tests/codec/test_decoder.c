@@ -376,35 +376,69 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
+static void turn_whole(struct whole *whole, int orientation)
+{
+    struct dl2_image scratch = DL2_IMAGE_INIT;
+    if (!whole->count)
+        assert_int_equal(dl2_image_orient(&whole->pixels, orientation, &scratch, NULL), DL2_OK);
+    for (size_t i = 0; i < whole->count; i++) {
+        const uint32_t step_x = whole->step_x[i], step_y = whole->step_y[i];
+        assert_int_equal(dl2_image_orient(&whole->planes[i], orientation, &scratch, NULL), DL2_OK);
+        whole->step_x[i] = orientation >= 5 ? step_y : step_x;
+        whole->step_y[i] = orientation >= 5 ? step_x : step_y;
+    }
+    dl2_image_free(&scratch);
+}
+
+/* Where samples lie: those of an axis that runs backwards end with the image. */
+static void check_shifts(const struct dl2_plane *plane, const struct dl2_image_info *info)
+{
+    const bool x = dl2_orientation_flips_x(info->orientation);
+    const bool y = dl2_orientation_flips_y(info->orientation);
+    const bool transposed = info->orientation >= 5;
+    const uint32_t step_x = transposed ? plane->step_y : plane->step_x;
+    const uint32_t step_y = transposed ? plane->step_x : plane->step_y;
+    const float shift_x = x ? -(float)((step_x - info->width % step_x) % step_x) : 0;
+    const float shift_y = y ? -(float)((step_y - info->height % step_y) % step_y) : 0;
+    assert_float_equal(plane->shift_x, transposed ? shift_y : shift_x, 0);
+    assert_float_equal(plane->shift_y, transposed ? shift_x : shift_y, 0);
+}
+
 static void turned_parts_are_upright(void **state)
 {
+    static const struct {
+        const char *kind;
+        uint32_t width, height;
+    } files[] = {{"4:2:0", 100, 75}, {"4:1:1", 97, 64}, {"gray", 61, 50}, {"RGB", 50, 61}};
     struct dl2_bytes plain = DL2_BYTES_INIT;
-    struct dl2_image scratch = DL2_IMAGE_INIT;
     struct dl2_random random;
     dl2_random_init(&random, 2, DL2_RANDOM_TEST, 0, 0);
     for (int orientation = 1; orientation <= 8; orientation++)
-        for (unsigned i = 0; i < 60; i++) {
-            make_jpeg(find_kind("4:2:0"), 100, 75, i % 3 ? 3 : 0, &plain);
+        for (unsigned i = 0; i < 240; i++) {
+            const struct kind *kind = find_kind(files[i % 4].kind);
+            make_jpeg(kind, files[i % 4].width, files[i % 4].height, i % 3 ? 3 : 0, &plain);
             sample_jpeg_with_exif(&plain, orientation, &jpeg);
             struct whole whole = {.pixels = DL2_IMAGE_INIT};
-            struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
             struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
             struct dl2_image_info info;
             struct dl2_raster raster;
-            request.channels = options.channels = i % 2;
-            request.planes = orientation > 1 && i % 4 < 2;
-            assert_int_equal(
-                dl2_image_decode(jpeg.data, jpeg.size, &options, &whole.pixels, &scratch, NULL),
-                DL2_OK);
+            request.channels = i / 4 % 3 == 2;
+            request.planes = i / 12 % 2;
+            request.reduction = 1u << i / 24 % 4;
+            const bool planes = request.planes && !request.channels && kind->space == JCS_YCbCr;
+            read_whole(&jpeg, request.reduction, planes, request.channels, &whole);
+            turn_whole(&whole, orientation);
             open_ok(&jpeg, &info);
             assert_int_equal(info.orientation, orientation);
-            random_request(&random, whole.pixels.width, whole.pixels.height, &request);
+            random_request(&random, dl2_upright_width(&info), dl2_upright_height(&info), &request);
             decode_ok(&request, &raster);
+            assert_int_equal(dl2_raster_planes(&raster), planes ? 3 : 1);
             check_raster(&raster, &whole, &request, "turned");
+            for (unsigned p = 0; p < dl2_raster_planes(&raster); p++)
+                check_shifts(&raster.planes[p], &info);
             whole_free(&whole);
         }
     dl2_bytes_free(&plain);
-    dl2_image_free(&scratch);
 }
 
 /* One file after another, with all that matters to memory. */
