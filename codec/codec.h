@@ -40,12 +40,12 @@ struct dl2_image_info {
 /* The size of the upright image. */
 static inline uint32_t dl2_upright_width(const struct dl2_image_info *info)
 {
-    return info->orientation >= 5 ? info->height : info->width;
+    return dl2_orientation_transposes(info->orientation) ? info->height : info->width;
 }
 
 static inline uint32_t dl2_upright_height(const struct dl2_image_info *info)
 {
-    return info->orientation >= 5 ? info->width : info->height;
+    return dl2_orientation_transposes(info->orientation) ? info->width : info->height;
 }
 
 /* How a file was encoded, as far as its headers tell. */

@@ -10,7 +10,7 @@
  * - PNG: rows below are never read;
  * - JPEG XL that was made of a JPEG file: that file is rebuilt and decoded as any JPEG, so its
  *   pixels are the JPEG's.
- * What an EXIF orientation turns is read so, too, and its planes are turned.
+ * Images with an EXIF orientation are read in the same way; what was read is then turned upright.
  *
  * The result is bit for bit the pixels that cropping the whole decoded image (at the same
  * reduction) would give. Gray of a colour JPEG is its luma as coded, also from dl2_image_decode().

@@ -362,7 +362,7 @@ static void flush(struct dl2_video *video, size_t packet)
 /* The first frame decides the size of all. */
 static int take_size(struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
 {
-    const bool turned = video->orientation >= 5;
+    const bool turned = dl2_orientation_transposes(video->orientation);
     const AVRational shape = video->shape.num > 0 ? video->shape : frame->sample_aspect_ratio;
     DL2_TRY(dl2_image_check_size((uint64_t)frame->width, (uint64_t)frame->height, video->max_pixels,
                                  error));
@@ -391,7 +391,7 @@ static bool is_interlaced(const AVFrame *frame)
 
 static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
 {
-    const bool turned = video->orientation >= 5;
+    const bool turned = dl2_orientation_transposes(video->orientation);
     if ((frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags)
         return dl2_error_set(error, DL2_ERR_FORMAT, "a frame of the video is damaged");
     if (!video->info.width)

@@ -328,6 +328,26 @@ static json_t *remote_json(const struct bench *bench)
     return json;
 }
 
+/* What samples do not show as they should. */
+static void print_unusual(FILE *out, const struct dl2_loader_stats *stats)
+{
+    const struct {
+        uint64_t count;
+        const char *what, *means;
+    } rows[] = {
+        {stats->short_clips, "clips too short", ", whose frames came again"},
+        {stats->oblong, "pixels not square", ": the frames look stretched"},
+        {stats->wide_colour, "HDR or wide gamut", ", not converted: the frames look pale"},
+        {stats->interlaced, "interlaced videos", ": the frames show combs where something moves"},
+        {stats->padded, "smaller than the patch", ", with zeros around them"},
+        {stats->no_foreground, "no label above 0", ": volumes without one, with any patch"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].count)
+            fprintf(out, "  %-21s %10" PRIu64 " times%s\n", rows[i].what, rows[i].count,
+                    rows[i].means);
+}
+
 static void print_rates(FILE *out, const struct bench *bench)
 {
     const struct dl2_loader_stats *stats = &bench->stats;
@@ -342,24 +362,7 @@ static void print_rates(FILE *out, const struct bench *bench)
                 "  %-21s %10" PRIu64 " in %" PRIu64 " images; %" PRIu64
                 " outside the crops were dropped\n",
                 "boxes", stats->boxes, stats->images, stats->boxes_dropped);
-    if (stats->short_clips)
-        fprintf(out, "  %-21s %10" PRIu64 " times, whose frames came again\n", "clips too short",
-                stats->short_clips);
-    if (stats->oblong)
-        fprintf(out, "  %-21s %10" PRIu64 " times: the frames look stretched\n",
-                "pixels not square", stats->oblong);
-    if (stats->wide_colour)
-        fprintf(out, "  %-21s %10" PRIu64 " times, not converted: the frames look pale\n",
-                "HDR or wide gamut", stats->wide_colour);
-    if (stats->interlaced)
-        fprintf(out, "  %-21s %10" PRIu64 " times: the frames show combs where something moves\n",
-                "interlaced videos", stats->interlaced);
-    if (stats->padded)
-        fprintf(out, "  %-21s %10" PRIu64 " times, with zeros around them\n",
-                "smaller than the patch", stats->padded);
-    if (stats->no_foreground)
-        fprintf(out, "  %-21s %10" PRIu64 " times: volumes without one, with any patch\n",
-                "no label above 0", stats->no_foreground);
+    print_unusual(out, stats);
     if (bench->gaps.size)
         fprintf(out, "  %-21s %10.2f median, 95%% %.2f, 99%% %.2f, longest %.2f\n",
                 "ms between batches", 1e3 * gap_at(bench, 0.5), 1e3 * gap_at(bench, 0.95),

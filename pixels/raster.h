@@ -30,8 +30,10 @@ struct dl2_plane {
     uint32_t x, y;           /* the pixel where the first one begins; a multiple of the steps */
     uint32_t step_x, step_y; /* pixels from sample to sample */
     /*
-     * How far a sample's centre lies off the middle of what it covers, in pixels: 0 but for reduced
-     * JPEG 2000, whose wavelet leaves it in the middle of the first pixel, (1 - step) / 2.
+     * How far a sample's centre lies off the middle of what it covers, in pixels. Not 0 for reduced
+     * JPEG 2000, whose wavelet leaves it in the middle of the first pixel, (1 - step) / 2, and for
+     * images that an orientation turned, where an axis that ran backwards is no multiple of the
+     * step.
      */
     float shift_x, shift_y;
 };

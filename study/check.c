@@ -247,7 +247,8 @@ void dl2_settings_check(struct dl2_study_settings *study)
     const char *jobs = dl2_text("%u", study->jobs);
     struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
     add_flags(&command, o->quality_flags, "--help", NULL);
-    dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, command);
+    if (*o->quality_flags) /* nothing else that dl2-quality gets can be wrong */
+        dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, command);
     command = dl2_study_words(study, "dl2-load", "-j", jobs, "--image-size", o->image_size,
                               "--batch", o->batch, "--measure", o->measure, NULL);
     add_flags(&command, o->load_flags, "--help", NULL);

@@ -395,7 +395,7 @@ static void check_shifts(const struct dl2_plane *plane, const struct dl2_image_i
 {
     const bool x = dl2_orientation_flips_x(info->orientation);
     const bool y = dl2_orientation_flips_y(info->orientation);
-    const bool transposed = info->orientation >= 5;
+    const bool transposed = dl2_orientation_transposes(info->orientation);
     const uint32_t step_x = transposed ? plane->step_y : plane->step_x;
     const uint32_t step_y = transposed ? plane->step_x : plane->step_y;
     const float shift_x = x ? -(float)((step_x - info->width % step_x) % step_x) : 0;

@@ -131,6 +131,13 @@ expect 0 dl2-load bench --split all --epochs 1 --frames 2 --image-size 32 unusua
 for line in 'pixels not square' 'HDR or wide gamut' 'interlaced videos'; do
     grep -q "$line .* 1 times" out || fail "bench says nothing of $line: $(cat out)"
 done
+mkdir -p strange/train/b strange/val/a strange/val/b
+cp -r unusual/a strange/train
+for class in train/b val/a val/b; do cp src/run/1.mp4 strange/$class/usual.mp4; done
+expect 0 dl2-train -d strange -a convcolumn --frames 8 --image-size 16 -e 1 -b 4 --threads 2 --out strange-out
+said "1 of the first epoch's videos have pixels that are not square"
+said "1 of the first epoch's videos are HDR or of a wide gamut"
+said "1 of the first epoch's videos are interlaced"
 # What failed by a limit is tried again with another one.
 mkdir -p sizes-src/run sizes-src/walk
 cp src/run/1.mp4 sizes-src/run && cp src/walk/1.avi sizes-src/walk
