@@ -242,6 +242,45 @@ static void orientation_turns(void **state)
     }
 }
 
+/* Sizes around those of the tiles that are turned at once. */
+static void orientation_turns_large_images(void **state)
+{
+    static const uint32_t sizes[] = {1, 15, 16, 33, 48};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    for (int orientation = 1; orientation <= 8; orientation++)
+        for (size_t i = 0; i < SIZES * SIZES; i++)
+            for (uint32_t channels = 1; channels <= 3; channels += 2) {
+                const uint32_t width = sizes[i / SIZES], height = sizes[i % SIZES];
+                uint8_t upright[48 * 48 * 3];
+                assert_int_equal(dl2_image_reshape(&image, width, height, channels, NULL), DL2_OK);
+                for (size_t b = 0; b < height * image.stride; b++)
+                    upright[b] = image.data[b] = (uint8_t)(b * 2654435761u >> 24);
+                assert_int_equal(dl2_image_orient(&image, orientation, &scratch, NULL), DL2_OK);
+                assert_int_equal(image.width, orientation < 5 ? width : height);
+                assert_int_equal(image.height, orientation < 5 ? height : width);
+                for (uint32_t y = 0; y < image.height; y++)
+                    for (uint32_t x = 0; x < image.width; x++) {
+                        const uint32_t right = width - 1, bottom = height - 1;
+                        const uint32_t from[9][2] = {
+                            [1] = {x, y},
+                            [2] = {right - x, y},
+                            [3] = {right - x, bottom - y},
+                            [4] = {x, bottom - y},
+                            [5] = {y, x},
+                            [6] = {y, bottom - x},
+                            [7] = {right - y, bottom - x},
+                            [8] = {right - y, x},
+                        };
+                        const uint32_t *at = from[orientation];
+                        assert_memory_equal(image.data + y * image.stride + x * channels,
+                                            upright + (at[1] * width + at[0]) * channels, channels);
+                    }
+            }
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+}
+
 static void image_sizes_have_limits(void **state)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -961,6 +1000,7 @@ int main(void)
         cmocka_unit_test(fields_are_added_or_not_at_all),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(orientation_turns),
+        cmocka_unit_test(orientation_turns_large_images),
         cmocka_unit_test(image_sizes_have_limits),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(streams_differ_and_repeat),
