@@ -204,13 +204,19 @@ int dl2_image_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicin
     return codec && codec->slice ? codec->slice(data, size, slicing, error) : 0;
 }
 
-struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t y, uint32_t height)
+struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t x, uint32_t y,
+                                           uint32_t width, uint32_t height)
 {
     const struct dl2_codec *codec = dl2_codec_sniff(cuts->head, cuts->head_size);
     if (!codec || !codec->join_slices)
         return (struct dl2_slice_range){0};
-    const uint32_t top = y < codec->slice_margin ? 0 : y - codec->slice_margin;
-    const uint64_t bottom = (uint64_t)y + height + codec->slice_margin;
+    const bool transposed = dl2_orientation_transposes(cuts->orientation);
+    uint32_t row = transposed ? x : y;
+    const uint32_t rows = transposed ? width : height;
+    if (dl2_orientation_flips_y(cuts->orientation))
+        row = cuts->height - row - rows;
+    const uint32_t top = row < codec->slice_margin ? 0 : row - codec->slice_margin;
+    const uint64_t bottom = (uint64_t)row + rows + codec->slice_margin;
     const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
     const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
     return count < cuts->count ? (struct dl2_slice_range){first, count}
@@ -224,6 +230,18 @@ int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range ra
     const struct dl2_codec *codec;
     DL2_TRY(dl2_codec_recognise(cuts->head, cuts->head_size, &codec, error));
     return codec->join_slices(cuts, range, data, size, out, error);
+}
+
+void dl2_image_slices_origin(const struct dl2_cuts *cuts, struct dl2_slice_range range, uint32_t *x,
+                             uint32_t *y)
+{
+    const uint64_t end = ((uint64_t)range.first + range.count) * cuts->rows;
+    const uint32_t before = range.first * cuts->rows;
+    const uint32_t behind = end < cuts->height ? cuts->height - (uint32_t)end : 0;
+    const uint32_t skipped = dl2_orientation_flips_y(cuts->orientation) ? behind : before;
+    const bool transposed = dl2_orientation_transposes(cuts->orientation);
+    *x = transposed ? skipped : 0;
+    *y = transposed ? 0 : skipped;
 }
 
 void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,

@@ -357,16 +357,20 @@ int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info 
                         struct dl2_error *error);
 /*
  * Slices (common/slices.h) of a file of any codec. dl2_image_slice() is a dl2_slice_function. The
- * second gives the slices that decoding `height` rows from row y on needs; count 0: it takes about
- * all of them, so the file is better read whole. The third is the codec's join_slices().
+ * second gives the slices that decoding a rectangle of the upright image needs; count 0: it takes
+ * about all of them, so the file is better read whole. The third is the codec's join_slices(); its
+ * file shows pixels as coded (dl2_decoder_turn()). The fourth says where in the upright image
+ * these begin, once they are turned.
  */
 int dl2_image_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
                     struct dl2_error *error);
-struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t y,
-                                           uint32_t height);
+struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t x, uint32_t y,
+                                           uint32_t width, uint32_t height);
 int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,
                           const uint8_t *data, size_t size, struct dl2_bytes *out,
                           struct dl2_error *error);
+void dl2_image_slices_origin(const struct dl2_cuts *cuts, struct dl2_slice_range range, uint32_t *x,
+                             uint32_t *y);
 /*
  * Decodes a whole image: sniffs, checks the size against the limit, reads, turns upright, converts
  * channels. `scratch` is reused memory for turning and may be any image struct. A truncated or

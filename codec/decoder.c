@@ -133,6 +133,11 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
     return decoder_unwrap(decoder, limit, error);
 }
 
+void dl2_decoder_turn(struct dl2_decoder *decoder, int orientation, struct dl2_image_info *info)
+{
+    decoder->info.orientation = info->orientation = orientation;
+}
+
 bool dl2_decoder_reduces(const struct dl2_decoder *decoder)
 {
     return decoder->codec && decoder->codec->reduces;
@@ -238,18 +243,12 @@ static int decoder_read_image(struct dl2_decoder *decoder, const struct dl2_deco
     return dl2_image_orient(image, decoder->info.orientation, scratch, error);
 }
 
-/*
- * Samples along an axis of `size` pixels that runs backwards. Where that is no multiple of the
- * step, samples lie between the places that they would have in an upright image: each is shifted
- * towards the start. decoder_widen() has seen to it that those at the start are there.
- */
-static void decoder_reverse_axis(uint32_t size, uint32_t step, uint32_t *start, uint32_t count,
+/* Samples along an axis of `size` pixels that runs backwards. */
+static void decoder_reverse_axis(uint32_t size, uint32_t step, int64_t *start, uint32_t count,
                                  float *shift)
 {
-    const int64_t first = (int64_t)size - *start - (int64_t)count * step;
-    const uint32_t left = size % step;
-    *start = first < 0 ? 0 : (uint32_t)first + (left ? step - left : 0);
-    *shift = (float)(first - *start) - *shift;
+    *start = size - *start - (int64_t)count * step;
+    *shift = -*shift;
 }
 
 /* How many of an axis' samples begin within the image. */
@@ -282,25 +281,13 @@ static void decoder_turn_plane(const struct dl2_image_info *info, size_t pixel,
                       out, plane->stride);
 }
 
-/* Lengthens an axis that runs backwards by a step, of chroma at a quarter of what is reduced. */
-static void decoder_widen(uint32_t reduction, uint32_t size, uint32_t start, uint32_t *length)
-{
-    const uint32_t step = 4 * (reduction ? reduction : 1), behind = size - start - *length;
-    if (size % step)
-        *length += behind < step ? behind : step;
-}
-
 /* Reads the upright rectangle. */
 static int decoder_read_turned(struct dl2_decoder *decoder,
                                const struct dl2_decode_request *request, struct dl2_raster *raster,
                                struct dl2_error *error)
 {
     const struct dl2_image_info *info = &decoder->info;
-    struct dl2_decode_request coded = decoder_unturn(info, request);
-    if (dl2_orientation_flips_x(info->orientation))
-        decoder_widen(coded.reduction, info->width, coded.x, &coded.width);
-    if (dl2_orientation_flips_y(info->orientation))
-        decoder_widen(coded.reduction, info->height, coded.y, &coded.height);
+    const struct dl2_decode_request coded = decoder_unturn(info, request);
     DL2_TRY(decoder_read_coded(decoder, &coded, &decoder->image, raster, error));
     const unsigned planes = dl2_raster_planes(raster);
     const size_t pixel = planes > 1 ? 1 : dl2_raster_channels(raster);

@@ -40,6 +40,9 @@ size_t dl2_decoder_memory(const struct dl2_decoder *decoder);
 int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
                      uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error);
 
+/* Gives the open image, of a file without one, an EXIF orientation: joined slices have none. */
+void dl2_decoder_turn(struct dl2_decoder *decoder, int orientation, struct dl2_image_info *info);
+
 /* False: a request for a reduction of the open image gives what one without gives. */
 bool dl2_decoder_reduces(const struct dl2_decoder *decoder);
 

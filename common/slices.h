@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sliced samples: an encoded image of which any run of pixel rows can be decoded from a part of its
- * bytes. This is the interface between code that can cut one (codec/codec.h) and code that stores
- * and reads the bytes (dataset/).
+ * Sliced samples: an encoded image of which any run of pixel rows, as coded, can be decoded from a
+ * part of its bytes. This is the interface between code that can cut one (codec/codec.h) and code
+ * that stores and reads the bytes (dataset/).
  *
  *     sample's bytes:  ... | slice 0 | slice 1 | ... | slice count-1 | ...
  *
@@ -25,7 +25,8 @@ extern "C" {
 
 /* How a sample is cut; memory is reused from sample to sample. */
 struct dl2_slicing {
-    uint32_t width, height; /* of the image, pixels */
+    uint32_t width, height; /* of the image, pixels as coded */
+    int orientation;        /* EXIF, 1 to 8: how they have to be turned to be upright */
     uint32_t rows;          /* pixel rows of a slice; the last one may have fewer */
     uint32_t count;         /* of slices, height / rows rounded up */
     struct dl2_bytes head;  /* what decoding needs besides, the same for many samples */
@@ -42,6 +43,7 @@ void dl2_slicing_free(struct dl2_slicing *slicing);
 /* The same, as a reader of the sample's bytes knows it. */
 struct dl2_cuts {
     uint32_t width, height, rows, count; /* as in struct dl2_slicing */
+    int orientation;
     const uint8_t *head;
     size_t head_size;
 };

@@ -58,9 +58,12 @@ _Static_assert(sizeof(struct header) == 64 && sizeof(struct shard) == 24 &&
 
 /*
  * The slices are numbers of 32 bits: heads, each its size and its bytes, filled up with zeros, and
- * for each sample that is cut where its head is, width, height, rows, count, count + 1 offsets,
- * count check sums (the lower half of XXH3).
+ * for each sample that is cut where its head is, width and orientation, height, rows, count,
+ * count + 1 offsets, count check sums (the lower half of XXH3).
  */
+/* The width has the lower bits. The upper ones are the orientation less 1: programs that do not
+ * know them see an image that is too large to be planned, and read it whole. */
+enum { WIDTH_BITS = 24, MAX_WIDTH = (1 << WIDTH_BITS) - 1 };
 enum { SLICING_HEAD, SLICING_WIDTH, SLICING_HEIGHT, SLICING_ROWS, SLICING_COUNT, SLICING_NUMBERS };
 
 /* After so many different heads, samples with another are not cut: heads would cost more bytes
@@ -171,14 +174,17 @@ bool dl2_index_slicing(const struct dl2_index *index, size_t number,
         return false;
     const size_t at = (size_t)le64toh(record.slices) - 1;
     const uint32_t head = dl2_index_u32(index->slices, at + SLICING_HEAD);
+    const uint32_t width = dl2_index_u32(index->slices, at + SLICING_WIDTH);
     *slicing =
-        (struct dl2_index_slicing){.width = dl2_index_u32(index->slices, at + SLICING_WIDTH),
+        (struct dl2_index_slicing){.width = width & MAX_WIDTH,
+                                   .orientation = (int)(width >> WIDTH_BITS) + 1,
                                    .height = dl2_index_u32(index->slices, at + SLICING_HEIGHT),
                                    .rows = dl2_index_u32(index->slices, at + SLICING_ROWS),
                                    .count = dl2_index_u32(index->slices, at + SLICING_COUNT)};
     const uint32_t count = slicing->count;
     if (!count || count > DL2_MAX_SLICES || size - at - SLICING_NUMBERS < 2 * (size_t)count + 1 ||
-        !slicing->width || !slicing->rows || slicing->height > (uint64_t)slicing->rows * count ||
+        !slicing->width || slicing->orientation > 8 || !slicing->rows ||
+        slicing->height > (uint64_t)slicing->rows * count ||
         slicing->height <= (uint64_t)slicing->rows * (count - 1) || head >= size ||
         dl2_index_u32(index->slices, head) > (size - head - 1) * sizeof(uint32_t))
         return false;
@@ -495,14 +501,15 @@ int dl2_index_draft_slice(struct dl2_index_draft *draft, size_t number,
                           struct dl2_error *error)
 {
     uint32_t head;
-    if (slicing->count > DL2_MAX_SLICES)
+    if (slicing->count > DL2_MAX_SLICES || slicing->width > MAX_WIDTH)
         return DL2_OK;
     const int found = draft_find_head(draft, &slicing->head, &head, error);
     if (found <= 0)
         return found;
     const uint32_t *offsets = (const uint32_t *)(const void *)slicing->offsets.data;
-    const uint32_t numbers[SLICING_NUMBERS] = {head, slicing->width, slicing->height, slicing->rows,
-                                               slicing->count};
+    const uint32_t turned = (uint32_t)(slicing->orientation - 1) << WIDTH_BITS;
+    const uint32_t numbers[SLICING_NUMBERS] = {head, slicing->width | turned, slicing->height,
+                                               slicing->rows, slicing->count};
     const uint64_t at = draft->slices.size / sizeof(uint32_t);
     DL2_TRY(append_numbers(&draft->slices, numbers, SLICING_NUMBERS, error));
     DL2_TRY(append_numbers(&draft->slices, offsets, (size_t)slicing->count + 1, error));

@@ -85,6 +85,7 @@ struct dl2_index_shard dl2_index_shard(const struct dl2_index *index, uint32_t n
 /* How a sample is cut, as views into the block; false if it is not, or if that is damaged. */
 struct dl2_index_slicing {
     uint32_t width, height, rows, count; /* as in struct dl2_slicing */
+    int orientation;
     const uint8_t *head;
     uint32_t head_size;
     const uint8_t *offsets, *sums; /* little-endian u32 [count + 1], [count] */

@@ -617,6 +617,7 @@ static bool packed_cuts(const struct dl2_dataset *dataset, size_t number, struct
                               .height = slicing.height,
                               .rows = slicing.rows,
                               .count = slicing.count,
+                              .orientation = slicing.orientation,
                               .head = slicing.head,
                               .head_size = slicing.head_size};
     return true;

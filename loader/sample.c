@@ -124,13 +124,21 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
     return output;
 }
 
-/* Joined slices have moved the crop up. */
+/* Where what is decoded begins in the upright image. */
+static void find_origin(const struct dl2_sample_plan *plan, uint32_t *x, uint32_t *y)
+{
+    *x = *y = 0;
+    if (plan->slices.count)
+        dl2_image_slices_origin(&plan->cuts, plan->slices, x, y);
+}
+
 struct dl2_crop_box dl2_job_crop_box(const struct dl2_job *job)
 {
     const struct dl2_sample_plan *plan = &job->plan;
     const struct dl2_crop *crop = &plan->crop;
-    const uint32_t skipped = plan->slices.count ? plan->slices.first * plan->cuts.rows : 0;
-    const double x = crop->x, y = (double)crop->y + skipped;
+    uint32_t left, top;
+    find_origin(plan, &left, &top);
+    const double x = (double)crop->x + left, y = (double)crop->y + top;
     return (struct dl2_crop_box){x + crop->box.left, y + crop->box.top, x + crop->box.right,
                                  y + crop->box.bottom, crop->flip};
 }
@@ -215,7 +223,7 @@ static bool lies_in_bytes(const struct dl2_job *job)
     return pixels >= bytes && pixels < bytes + job->fetched.size;
 }
 
-/* Makes a file of the rows that were read. From here on the crop is relative to these rows. */
+/* Makes a file of the rows that were read. From here on the crop is relative to its pixels. */
 static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
@@ -223,7 +231,10 @@ static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
     const int status = dl2_image_join_slices(&plan->cuts, plan->slices, job->fetched.data,
                                              job->fetched.size, &job->joined, error);
     dl2_job_drop(job, recipe);
-    plan->crop.y -= plan->slices.first * plan->cuts.rows;
+    uint32_t left, top;
+    find_origin(plan, &left, &top);
+    plan->crop.x -= left;
+    plan->crop.y -= top;
     return status;
 }
 
@@ -285,7 +296,9 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     const uint8_t *const data = plan->slices.count ? job->joined.data : job->fetched.data;
     const size_t size = plan->slices.count ? job->joined.size : job->fetched.size;
     DL2_TRY(dl2_decoder_open(job->decoder, data, size, config->max_pixels, &info, error));
-    if (!plan->slices.count)
+    if (plan->slices.count)
+        dl2_decoder_turn(job->decoder, plan->cuts.orientation, &info);
+    else
         DL2_TRY(dl2_plan_set_size(&recipe->planner, dl2_upright_width(&info),
                                   dl2_upright_height(&info), plan, error));
     DL2_TRY(check_frame_size(job, recipe, error));

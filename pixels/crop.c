@@ -141,10 +141,10 @@ int dl2_crop_resize(struct dl2_resizer *resizer, const struct dl2_raster *raster
 
 /* The sample nearest to the middle of output `i` of `count`, among `size` that begin at `origin`.
  */
-static uint32_t nearest(double start, double end, uint32_t i, uint32_t count, uint32_t origin,
+static uint32_t nearest(double start, double end, uint32_t i, uint32_t count, int64_t origin,
                         uint32_t size)
 {
-    return clamp(floor(start + (i + 0.5) * ((end - start) / count)) - origin, 0, size - 1);
+    return clamp(floor(start + (i + 0.5) * ((end - start) / count)) - (double)origin, 0, size - 1);
 }
 
 int dl2_crop_nearest(const struct dl2_raster *raster, const struct dl2_box *box, bool flip,
@@ -154,7 +154,7 @@ int dl2_crop_nearest(const struct dl2_raster *raster, const struct dl2_box *box,
     if (raster->color != DL2_COLOR_GRAY || plane->step_x != 1 || plane->step_y != 1 ||
         out->channels != 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not gray at full resolution");
-    if (box->left < plane->x || box->top < plane->y ||
+    if (box->left < (double)plane->x || box->top < (double)plane->y ||
         box->right > (double)plane->x + plane->width ||
         box->bottom > (double)plane->y + plane->height || !(box->left < box->right) ||
         !(box->top < box->bottom))

@@ -24,17 +24,16 @@ enum dl2_color {
 };
 
 struct dl2_plane {
-    const uint8_t *data;     /* of the first row and column that are there */
-    size_t stride;           /* bytes from row to row */
-    uint32_t width, height;  /* samples that are there */
-    uint32_t x, y;           /* the pixel where the first one begins; a multiple of the steps */
+    const uint8_t *data;    /* of the first row and column that are there */
+    size_t stride;          /* bytes from row to row */
+    uint32_t width, height; /* samples that are there */
+    /* The pixel where the first one begins. A multiple of the steps, but for an axis that an
+     * orientation turned backwards: there its last sample ends with a step, and the first may begin
+     * before the image. */
+    int64_t x, y;
     uint32_t step_x, step_y; /* pixels from sample to sample */
-    /*
-     * How far a sample's centre lies off the middle of what it covers, in pixels. Not 0 for reduced
-     * JPEG 2000, whose wavelet leaves it in the middle of the first pixel, (1 - step) / 2, and for
-     * images that an orientation turned, where an axis that ran backwards is no multiple of the
-     * step.
-     */
+    /* How far a sample's centre lies off the middle of what it covers, in pixels. Not 0 for reduced
+     * JPEG 2000, whose wavelet leaves it in the middle of the first pixel, (1 - step) / 2. */
     float shift_x, shift_y;
 };
 

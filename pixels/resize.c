@@ -21,9 +21,8 @@ static size_t round_up(size_t value, size_t to)
 }
 
 /* Samples lie `shift` pixels off the middle of what they cover. */
-static bool find_axis(uint32_t origin, uint32_t step, uint32_t size, double shift,
-                      double limit_start, double limit_end, double start, double end,
-                      struct dl2_resize_axis *axis)
+static bool find_axis(double origin, uint32_t step, uint32_t size, double shift, double limit_start,
+                      double limit_end, double start, double end, struct dl2_resize_axis *axis)
 {
     if (!step || !(start < end && limit_start <= start && end <= limit_end))
         return false;
@@ -44,10 +43,10 @@ bool dl2_resize_axes(const struct dl2_plane *plane, const struct dl2_box *limit,
                      const struct dl2_box *box, struct dl2_resize_axis *across,
                      struct dl2_resize_axis *down)
 {
-    return find_axis(plane->x, plane->step_x, plane->width, (double)plane->shift_x, limit->left,
-                     limit->right, box->left, box->right, across) &&
-           find_axis(plane->y, plane->step_y, plane->height, (double)plane->shift_y, limit->top,
-                     limit->bottom, box->top, box->bottom, down);
+    return find_axis((double)plane->x, plane->step_x, plane->width, (double)plane->shift_x,
+                     limit->left, limit->right, box->left, box->right, across) &&
+           find_axis((double)plane->y, plane->step_y, plane->height, (double)plane->shift_y,
+                     limit->top, limit->bottom, box->top, box->bottom, down);
 }
 
 /* One output's window of samples. */

@@ -40,11 +40,12 @@ static uint64_t slice_first_segment(const struct dl2_jpeg_header *header, uint64
 
 /* Writes down the cuts of an image whose segments begin at `starts`. 1, or out of memory. */
 static int slice_write_cuts(struct dl2_slicing *slicing, const struct dl2_jpeg_header *header,
-                            uint32_t mcus, const uint8_t *data, const size_t *starts,
-                            struct dl2_error *error)
+                            int orientation, uint32_t mcus, const uint8_t *data,
+                            const size_t *starts, struct dl2_error *error)
 {
     slicing->width = header->width;
     slicing->height = header->height;
+    slicing->orientation = orientation;
     slicing->rows = mcus * header->mcu_height;
     slicing->count = dl2_divide_up(header->mcus_y, mcus);
     DL2_TRY(dl2_jpeg_reserve(&slicing->head, header->scan + 6, error));
@@ -68,12 +69,12 @@ int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing
     if (!dl2_jpeg_header_read(&header, data, size) || !header.interval || size > UINT32_MAX)
         return 0;
     const uint32_t mcus = slice_mcus(&header, size);
-    if (!mcus || dl2_image_read_info(data, size, &info, NULL) < 0 || info.orientation > 1)
+    if (!mcus || dl2_image_read_info(data, size, &info, NULL) < 0)
         return 0;
     struct dl2_bytes starts = DL2_BYTES_INIT;
     int status = dl2_jpeg_find_segments(&starts, &header, data, size, error);
     if (status == 1)
-        status = slice_write_cuts(slicing, &header, mcus, data,
+        status = slice_write_cuts(slicing, &header, info.orientation, mcus, data,
                                   (const size_t *)(const void *)starts.data, error);
     dl2_bytes_free(&starts);
     return status;

@@ -24,7 +24,7 @@ extern "C" {
 #define DL2_JPEG_SLICE_MARGIN 32
 
 /*
- * Finds the cuts. 1: done; 0: not a baseline JPEG that stands upright and has restart intervals to
+ * Finds the cuts. 1: done; 0: not a baseline JPEG that has restart intervals to
  * cut at, or too small for it to be of use; negative: out of memory.
  */
 int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing,

@@ -118,7 +118,7 @@ static int decode(struct state *state, struct dl2_decoder *decoder,
 static const uint8_t *sample_at(const struct dl2_plane *plane, uint32_t x, uint32_t y,
                                 unsigned channels)
 {
-    const uint32_t i = (x - plane->x) / plane->step_x, j = (y - plane->y) / plane->step_y;
+    const int64_t i = (x - plane->x) / plane->step_x, j = (y - plane->y) / plane->step_y;
     return x >= plane->x && y >= plane->y && i < plane->width && j < plane->height
                ? plane->data + j * plane->stride + (size_t)i * channels
                : NULL;
@@ -140,8 +140,8 @@ static void compare_bytes(struct state *state, const struct dl2_raster *part,
     int most = 0;
     for (unsigned p = 0; p < dl2_raster_planes(part); p++) {
         const struct dl2_plane *a = &part->planes[p], *b = &whole->planes[p];
-        if (a->step_x != b->step_x || a->step_y != b->step_y || a->x % a->step_x ||
-            a->y % a->step_y) {
+        if (a->step_x != b->step_x || a->step_y != b->step_y || (a->x - b->x) % a->step_x ||
+            (a->y - b->y) % a->step_y) {
             say(state, "%s %ux%u at %u,%u: another grid than the whole's", what, r->width,
                 r->height, r->x, r->y);
             return;

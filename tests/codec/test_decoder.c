@@ -38,7 +38,8 @@ struct whole {
     struct dl2_image pixels;    /* gray or RGB; empty for planes */
     struct dl2_image planes[3]; /* one channel each; empty for pixels */
     uint32_t step_x[3], step_y[3];
-    uint32_t count;
+    int64_t x[3], y[3]; /* the pixels where the first samples begin */
+    uint32_t count;     /* of planes */
 };
 
 static void whole_free(struct whole *whole)
@@ -50,16 +51,21 @@ static void whole_free(struct whole *whole)
 
 /* ---- A raster against it: every sample that it claims to have */
 
+/* `all` is the plane of the whole image, without its samples. */
 static void check_plane(const struct dl2_plane *plane, uint32_t channels,
-                        const struct dl2_image *image, uint32_t step_x, uint32_t step_y,
+                        const struct dl2_image *image, const struct dl2_plane *all,
                         const struct dl2_decode_request *request, const char *what)
 {
+    const int64_t step_x = all->step_x, step_y = all->step_y;
     assert_int_equal(plane->step_x, step_x);
     assert_int_equal(plane->step_y, step_y);
-    assert_int_equal(plane->x % step_x, 0);
-    assert_int_equal(plane->y % step_y, 0);
+    assert_int_equal((plane->x - all->x) % step_x, 0);
+    assert_int_equal((plane->y - all->y) % step_y, 0);
+    assert_float_equal(plane->shift_x, 0, 0);
+    assert_float_equal(plane->shift_y, 0, 0);
     assert_int_equal(image->channels, channels);
-    const uint32_t x = plane->x / step_x, y = plane->y / step_y;
+    const uint32_t x = (uint32_t)((plane->x - all->x) / step_x);
+    const uint32_t y = (uint32_t)((plane->y - all->y) / step_y);
     assert_true(plane->x <= request->x && plane->y <= request->y);
     assert_true(plane->x + plane->width * step_x >= request->x + request->width);
     assert_true(plane->y + plane->height * step_y >= request->y + request->height);
@@ -79,16 +85,18 @@ static void check_plane(const struct dl2_plane *plane, uint32_t channels,
 static void check_raster(const struct dl2_raster *raster, const struct whole *whole,
                          const struct dl2_decode_request *request, const char *what)
 {
-    const uint32_t channels = dl2_raster_channels(raster);
-    if (dl2_raster_planes(raster) == 1) {
-        check_plane(&raster->planes[0], channels, &whole->pixels, request->reduction,
-                    request->reduction, request, what);
-        return;
+    const unsigned planes = dl2_raster_planes(raster);
+    assert_int_equal(planes, whole->count ? whole->count : 1);
+    for (unsigned i = 0; i < planes; i++) {
+        struct dl2_plane all = {.step_x = whole->step_x[i],
+                                .step_y = whole->step_y[i],
+                                .x = whole->x[i],
+                                .y = whole->y[i]};
+        if (!whole->count)
+            all.step_x = all.step_y = request->reduction;
+        check_plane(&raster->planes[i], planes > 1 ? 1 : dl2_raster_channels(raster),
+                    whole->count ? &whole->planes[i] : &whole->pixels, &all, request, what);
     }
-    assert_int_equal(whole->count, 3);
-    for (size_t i = 0; i < 3; i++)
-        check_plane(&raster->planes[i], 1, &whole->planes[i], whole->step_x[i], whole->step_y[i],
-                    request, what);
 }
 
 /* Of 1 to `size` pixels, often at an edge. */
@@ -376,32 +384,32 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-static void turn_whole(struct whole *whole, int orientation)
+/* Samples of an axis of `size` pixels that runs backwards end with the image. */
+static int64_t first_sample(uint32_t size, uint32_t step, bool backwards)
+{
+    return backwards && size % step ? (int64_t)(size % step) - step : 0;
+}
+
+/* A whole file's, of width x height pixels as coded. */
+static void turn_whole(struct whole *whole, uint32_t width, uint32_t height, uint32_t reduction,
+                       int orientation)
 {
     struct dl2_image scratch = DL2_IMAGE_INIT;
     if (!whole->count)
-        assert_int_equal(dl2_image_orient(&whole->pixels, orientation, &scratch, NULL), DL2_OK);
-    for (size_t i = 0; i < whole->count; i++) {
+        whole->step_x[0] = whole->step_y[0] = reduction;
+    for (size_t i = 0; i < (whole->count ? whole->count : 1); i++) {
+        struct dl2_image *const image = whole->count ? &whole->planes[i] : &whole->pixels;
+        const bool transposed = orientation >= 5;
         const uint32_t step_x = whole->step_x[i], step_y = whole->step_y[i];
-        assert_int_equal(dl2_image_orient(&whole->planes[i], orientation, &scratch, NULL), DL2_OK);
-        whole->step_x[i] = orientation >= 5 ? step_y : step_x;
-        whole->step_y[i] = orientation >= 5 ? step_x : step_y;
+        const int64_t x = first_sample(width, step_x, dl2_orientation_flips_x(orientation));
+        const int64_t y = first_sample(height, step_y, dl2_orientation_flips_y(orientation));
+        assert_int_equal(dl2_image_orient(image, orientation, &scratch, NULL), DL2_OK);
+        whole->step_x[i] = transposed ? step_y : step_x;
+        whole->step_y[i] = transposed ? step_x : step_y;
+        whole->x[i] = transposed ? y : x;
+        whole->y[i] = transposed ? x : y;
     }
     dl2_image_free(&scratch);
-}
-
-/* Where samples lie: those of an axis that runs backwards end with the image. */
-static void check_shifts(const struct dl2_plane *plane, const struct dl2_image_info *info)
-{
-    const bool x = dl2_orientation_flips_x(info->orientation);
-    const bool y = dl2_orientation_flips_y(info->orientation);
-    const bool transposed = dl2_orientation_transposes(info->orientation);
-    const uint32_t step_x = transposed ? plane->step_y : plane->step_x;
-    const uint32_t step_y = transposed ? plane->step_x : plane->step_y;
-    const float shift_x = x ? -(float)((step_x - info->width % step_x) % step_x) : 0;
-    const float shift_y = y ? -(float)((step_y - info->height % step_y) % step_y) : 0;
-    assert_float_equal(plane->shift_x, transposed ? shift_y : shift_x, 0);
-    assert_float_equal(plane->shift_y, transposed ? shift_x : shift_y, 0);
 }
 
 static void turned_parts_are_upright(void **state)
@@ -427,15 +435,14 @@ static void turned_parts_are_upright(void **state)
             request.reduction = 1u << i / 24 % 4;
             const bool planes = request.planes && !request.channels && kind->space == JCS_YCbCr;
             read_whole(&jpeg, request.reduction, planes, request.channels, &whole);
-            turn_whole(&whole, orientation);
+            turn_whole(&whole, files[i % 4].width, files[i % 4].height, request.reduction,
+                       orientation);
             open_ok(&jpeg, &info);
             assert_int_equal(info.orientation, orientation);
             random_request(&random, dl2_upright_width(&info), dl2_upright_height(&info), &request);
             decode_ok(&request, &raster);
             assert_int_equal(dl2_raster_planes(&raster), planes ? 3 : 1);
             check_raster(&raster, &whole, &request, "turned");
-            for (unsigned p = 0; p < dl2_raster_planes(&raster); p++)
-                check_shifts(&raster.planes[p], &info);
             whole_free(&whole);
         }
     dl2_bytes_free(&plain);
@@ -546,8 +553,7 @@ static void check_damaged(struct dl2_decoder *other, struct dl2_random *random, 
                     .stride = plane->stride,
                     .channels = dl2_raster_planes(&have) == 3 ? 1 : channels,
                 };
-                check_plane(&have.planes[i], image.channels, &image, plane->step_x, plane->step_y,
-                            &part, "damaged");
+                check_plane(&have.planes[i], image.channels, &image, plane, &part, "damaged");
             }
             ++*good;
         }
@@ -672,12 +678,12 @@ static void a_splice_is_a_jpeg(void **state)
 
 static struct dl2_cuts as_read(const struct dl2_slicing *cuts)
 {
-    return (struct dl2_cuts){cuts->width, cuts->height,    cuts->rows,
-                             cuts->count, cuts->head.data, cuts->head.size};
+    return (struct dl2_cuts){cuts->width,       cuts->height,    cuts->rows,     cuts->count,
+                             cuts->orientation, cuts->head.data, cuts->head.size};
 }
 
-/* What a crop needs of slices, with the margin, at random; the joined
- * JPEG is told it in its rows. */
+/* What a crop needs of slices, with the margin, at random; the joined JPEG is told it in its
+ * pixels. */
 static void check_slices(struct dl2_random *random, const struct dl2_slicing *cuts,
                          const struct whole *whole, struct dl2_decode_request request,
                          struct dl2_bytes *joined)
@@ -685,14 +691,21 @@ static void check_slices(struct dl2_random *random, const struct dl2_slicing *cu
     const uint32_t *offsets = (const uint32_t *)(const void *)cuts->offsets.data;
     struct dl2_image_info info;
     struct dl2_raster raster;
-    random_request(random, cuts->width, cuts->height, &request);
-    const uint32_t top = request.y < DL2_JPEG_SLICE_MARGIN ? 0 : request.y - DL2_JPEG_SLICE_MARGIN;
-    uint32_t bottom = request.y + request.height + DL2_JPEG_SLICE_MARGIN;
+    const bool transposed = dl2_orientation_transposes(cuts->orientation);
+    random_request(random, transposed ? cuts->height : cuts->width,
+                   transposed ? cuts->width : cuts->height, &request);
+    uint32_t row = transposed ? request.x : request.y;
+    const uint32_t rows = transposed ? request.width : request.height;
+    if (dl2_orientation_flips_y(cuts->orientation))
+        row = cuts->height - row - rows;
+    const uint32_t top = row < DL2_JPEG_SLICE_MARGIN ? 0 : row - DL2_JPEG_SLICE_MARGIN;
+    uint32_t bottom = row + rows + DL2_JPEG_SLICE_MARGIN, x, y;
     bottom = bottom < cuts->height ? bottom : cuts->height;
     const uint32_t first = top / cuts->rows, end = up(bottom, cuts->rows);
     const struct dl2_slice_range range = {first, end - first};
     const struct dl2_cuts read = as_read(cuts);
-    const struct dl2_slice_range needed = dl2_image_slices_of(&read, request.y, request.height);
+    const struct dl2_slice_range needed =
+        dl2_image_slices_of(&read, request.x, request.y, request.width, request.height);
     assert_int_equal(needed.count, range.count < cuts->count ? range.count : 0);
     assert_true(!needed.count || needed.first == first);
     assert_int_equal(dl2_image_join_slices(&read, range, jpeg.data + offsets[first],
@@ -700,12 +713,42 @@ static void check_slices(struct dl2_random *random, const struct dl2_slicing *cu
                      DL2_OK);
     open_ok(joined, &info);
     assert_int_equal(info.width, cuts->width);
-    request.y -= first * cuts->rows;
+    dl2_decoder_turn(decoder, cuts->orientation, &info);
+    dl2_image_slices_origin(&read, range, &x, &y);
+    request.x -= x;
+    request.y -= y;
     decode_ok(&request, &raster);
-    request.y += first * cuts->rows;
-    for (unsigned i = 0; i < dl2_raster_planes(&raster); i++)
-        raster.planes[i].y += first * cuts->rows;
+    request.x += x;
+    request.y += y;
+    for (unsigned i = 0; i < dl2_raster_planes(&raster); i++) {
+        raster.planes[i].x += x;
+        raster.planes[i].y += y;
+    }
     check_raster(&raster, whole, &request, "slices");
+}
+
+/* An image's crops at all reductions; returns whether it is cut. */
+static bool compare_slices(struct dl2_random *random, bool gray, struct dl2_slicing *cuts,
+                           int orientation, struct dl2_bytes *joined)
+{
+    const int status = dl2_image_slice(jpeg.data, jpeg.size, cuts, NULL);
+    assert_true(status >= 0);
+    if (!status)
+        return false;
+    assert_int_equal(cuts->orientation, orientation);
+    for (uint32_t reduction = 1; reduction <= 8; reduction *= 2)
+        for (int planes = 0; planes < 2; planes++) {
+            struct whole whole = {.pixels = DL2_IMAGE_INIT};
+            struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+            request.reduction = reduction;
+            request.planes = planes;
+            read_whole(&jpeg, reduction, planes && !gray, false, &whole);
+            turn_whole(&whole, cuts->width, cuts->height, reduction, orientation);
+            for (int i = 0; i < 6; i++)
+                check_slices(random, cuts, &whole, request, joined);
+            whole_free(&whole);
+        }
+    return true;
 }
 
 static void slices_make_the_same_pixels(void **state)
@@ -715,35 +758,24 @@ static void slices_make_the_same_pixels(void **state)
         uint32_t width, height, interval;
     } shapes[] = {{900, 1000, 4}, {333, 2003, 3}, {410, 1501, 5}, {1024, 901, 8}};
     struct dl2_slicing cuts = {0};
-    struct dl2_bytes joined = DL2_BYTES_INIT;
+    struct dl2_bytes joined = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
     struct dl2_random random;
     unsigned cut = 0;
     dl2_random_init(&random, 6, DL2_RANDOM_TEST, 0, 0);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             make_jpeg(find_kind(names[k]), shapes[s].width, shapes[s].height, shapes[s].interval,
-                      &jpeg);
-            const int status = dl2_image_slice(jpeg.data, jpeg.size, &cuts, NULL);
-            assert_true(status >= 0);
-            if (!status)
-                continue;
-            cut++;
-            for (uint32_t reduction = 1; reduction <= 4; reduction *= 2)
-                for (int planes = 0; planes < 2; planes++) {
-                    struct whole whole = {.pixels = DL2_IMAGE_INIT};
-                    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
-                    request.reduction = reduction;
-                    request.planes = planes;
-                    read_whole(&jpeg, reduction, planes && strcmp(names[k], "gray") != 0, false,
-                               &whole);
-                    for (int i = 0; i < 12; i++)
-                        check_slices(&random, &cuts, &whole, request, &joined);
-                    whole_free(&whole);
-                }
+                      &plain);
+            for (int orientation = 1; orientation <= 8; orientation++) {
+                sample_jpeg_with_exif(&plain, orientation, &jpeg);
+                cut +=
+                    compare_slices(&random, !strcmp(names[k], "gray"), &cuts, orientation, &joined);
+            }
         }
-    assert_true(cut >= 10);
+    assert_true(cut >= 80);
     dl2_slicing_free(&cuts);
     dl2_bytes_free(&joined);
+    dl2_bytes_free(&plain);
 }
 
 static void slices_are_checked(void **state)

@@ -56,9 +56,8 @@ static void choose(struct dl2_decode_request *request, uint32_t width, uint32_t 
 static const uint8_t *sample_at(const struct dl2_plane *plane, uint32_t x, uint32_t y,
                                 uint32_t channels)
 {
-    assert_true(plane->x % plane->step_x == 0 && plane->y % plane->step_y == 0);
     assert_true(x >= plane->x && y >= plane->y);
-    const uint32_t i = (x - plane->x) / plane->step_x, j = (y - plane->y) / plane->step_y;
+    const int64_t i = (x - plane->x) / plane->step_x, j = (y - plane->y) / plane->step_y;
     assert_true(i < plane->width && j < plane->height);
     return plane->data + j * plane->stride + (size_t)i * channels;
 }
@@ -73,6 +72,7 @@ static void assert_same(const struct dl2_raster *part, const struct dl2_raster *
         const struct dl2_plane *a = &part->planes[p], *b = &whole->planes[p];
         assert_int_equal(a->step_x, b->step_x);
         assert_int_equal(a->step_y, b->step_y);
+        assert_true((a->x - b->x) % a->step_x == 0 && (a->y - b->y) % a->step_y == 0);
         for (uint32_t y = request->y; y < request->y + request->height; y++)
             for (uint32_t x = request->x; x < request->x + request->width; x++) {
                 const uint8_t *one = sample_at(a, x, y, channels);

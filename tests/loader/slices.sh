@@ -47,6 +47,32 @@ for mode in "--train -i 64 --seed 1" "--train -i 200 --seed 2" "--val -i 96" "--
         done
     done
 done
+# Images that an EXIF orientation turns are cut along their coded rows, which may run in any way.
+mkdir -p "$work/turned/train/a"
+for i in 1 2 3 4 5 6 7 8; do # SOI, APP1 with the orientation, and the rest of the file
+    from=$(find "$work/folder/jpeg-85" -name "$((1 + i % 6)).jpg")
+    {
+        head -c 2 "$from"
+        # shellcheck disable=SC2059
+        printf "\\377\\341\\0\\042Exif\\0\\0MM\\0*\\0\\0\\0\\010\\0\\1\\001\\022\\0\\3\\0\\0\\0\\1\\0\\$(printf %o $i)\\0\\0\\0\\0\\0\\0"
+        tail -c +3 "$from"
+    } >"$work/turned/train/a/$i.jpg"
+done
+expect 0 dl2-transcode --quiet --survey "$work/turned"
+is "$(grep '^orientation' "$work/out" | tr -s ' ')" 'orientation 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1' 'orientations'
+expect 0 dl2-transcode --quiet --copy --container=tar "$work/turned" "$work/turned-tar"
+for mode in "--train -i 64 --seed 4" "--train -i 200 --seed 5" "--train -i 96 --gray --seed 6 --batching completion" "--val -i 96"; do
+    # shellcheck disable=SC2086
+    bench $mode "$work/turned"
+    truth=$digest whole=$bytes
+    # shellcheck disable=SC2086
+    bench $mode -j 2 "$work/turned-tar"
+    case $mode in *completion*) ;; *)
+        [ "$digest" = "$truth" ] || fail "turned, $mode: other pixels of slices than of whole images" ;;
+    esac
+    case $mode in *train*) [ "$bytes" -lt $((whole - 20000)) ] || fail "turned, $mode: $bytes bytes read, $whole of whole images" ;; esac
+done
+
 # A cache wants them whole, and gets them.
 bench --train -i 64 --seed 1 --cache 1G "$work/tar/jpeg-85"
 all=$(sed -n 's/.*"bytes": \([0-9]*\).*/\1/p' "$work/tar/jpeg-85/dl2-variant.json" | head -n 1)
