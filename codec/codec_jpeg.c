@@ -64,11 +64,14 @@
 
 enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
-enum { TRELLIS };
+enum { TRELLIS, TURN };
 static const struct dl2_setting jpeg_settings[] = {
     [TRELLIS] = {.name = "trellis",
                  .words = dl2_setting_no_yes,
                  .help = "levels chosen by rate and distortion"},
+    [TURN] = {.name = "turn",
+              .words = dl2_setting_no_yes,
+              .help = "wide images on their side, with an EXIF orientation: crops read less"},
     {.name = NULL},
 };
 
@@ -81,6 +84,13 @@ static bool has_trellis(const struct dl2_encode_options *options)
 static bool jpeg_has_tiles(const struct dl2_encode_options *options)
 {
     return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
+}
+
+/* Slices are rows as coded, so that of a wide image crops need fewer bytes if it lies on its side.
+ */
+static bool is_turned(const struct dl2_image *image, const struct dl2_encode_options *options)
+{
+    return image->width > image->height && dl2_setting_value(jpeg_settings, options, TURN) > 0;
 }
 
 /* Pixels of a chroma sample; 1 of a gray image. */
@@ -274,9 +284,9 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
     return status;
 }
 
-static int jpeg_encode_sweep(const struct dl2_image *image,
-                             const struct dl2_encode_options *options, const int *qualities,
-                             struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+static int jpeg_encode_as_given(const struct dl2_image *image,
+                                const struct dl2_encode_options *options, const int *qualities,
+                                struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
     const struct dl2_colour *const colour = options->colour;
     DL2_TRY(jpeg_encode_pixels(image, options, qualities, outs, count, error));
@@ -285,6 +295,63 @@ static int jpeg_encode_sweep(const struct dl2_image *image,
     for (size_t i = 0; options->metadata && i < count; i++)
         DL2_TRY(dl2_jpeg_put_metadata(&outs[i], options->metadata, error));
     return DL2_OK;
+}
+
+/* What is to be in steps and weights of an image on its side, whose columns were rows. */
+static void jpeg_turn_family(struct dl2_jpeg_family *family, const struct dl2_jpeg_family *upright)
+{
+    *family = *upright;
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < 64; i++) {
+            const int from = i % 8 * 8 + i / 8;
+            family->weights[kind][i] = upright->weights[kind][from];
+            for (int q = 0; q < DL2_TABLES_QUALITIES; q++)
+                family->steps[q][kind][i] = upright->steps[q][kind][from];
+        }
+}
+
+/* Turned back by 90 degrees to the left, with the orientation that turns it upright. */
+static int jpeg_encode_turned(const struct dl2_image *image,
+                              const struct dl2_encode_options *options, const int *qualities,
+                              struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    enum { RIGHT = 6 };                          /* what orientation 8 undoes */
+    static const char exif[] = "MM\0*\0\0\0\010" /* a TIFF header, and a folder of one entry: */
+                               "\0\1\001\022\0\3\0\0\0\1\0\010\0\0\0\0\0"; /* orientation 8 */
+    DL2_CLEANUP(dl2_image_free) struct dl2_image turned = DL2_IMAGE_INIT;
+    DL2_AUTO_FREE struct dl2_jpeg_family *tables = NULL;
+    struct dl2_encode_options own = *options;
+    const struct dl2_metadata metadata = {.exif = {.data = (uint8_t *)exif, .size = sizeof exif}};
+    own.metadata = &metadata;
+    if (options->tables) {
+        DL2_TRY(DL2_NEW(&tables, 1, "quantisation tables", error));
+        jpeg_turn_family(tables, options->tables);
+        own.tables = tables;
+    }
+    DL2_TRY(dl2_image_reshape(&turned, image->height, image->width, image->channels, error));
+    dl2_orient_pixels(image->data, image->stride, image->width, image->height, image->channels,
+                      RIGHT, turned.data, turned.stride);
+    return jpeg_encode_as_given(&turned, &own, qualities, outs, count, error);
+}
+
+static int jpeg_encode_sweep(const struct dl2_image *image,
+                             const struct dl2_encode_options *options, const int *qualities,
+                             struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    if (dl2_setting_value(jpeg_settings, options, TURN) > 0) {
+        if (!jpeg_has_tiles(options))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "a JPEG's turn=yes has no effect without tiles: leave out "
+                                 "restart=none and effort=2");
+        if (options->metadata)
+            return dl2_error_set(
+                error, DL2_ERR_ARGUMENT,
+                "a JPEG's turn=yes sets the EXIF orientation, and can't keep other "
+                "EXIF or XMP: leave out --metadata keep");
+    }
+    return is_turned(image, options)
+               ? jpeg_encode_turned(image, options, qualities, outs, count, error)
+               : jpeg_encode_as_given(image, options, qualities, outs, count, error);
 }
 
 static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
@@ -329,12 +396,13 @@ static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_
     return DL2_OK;
 }
 
-/* What a trellis makes depends on the Huffman tables, and so on the whole file. */
+/* What a trellis makes depends on the Huffman tables, and so on the whole file; a trial's rows
+ * would be a turned image's columns. */
 static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
                           struct dl2_jpeg_trial **trial, struct dl2_error *error)
 {
     *trial = NULL;
-    if (has_trellis(options))
+    if (has_trellis(options) || is_turned(image, options))
         return DL2_OK;
     DL2_AUTO_FREE struct dl2_jpeg_steps *steps = dl2_alloc_aligned(1, sizeof *steps);
     if (!steps)
@@ -421,6 +489,8 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
         "restart", jpeg_has_tiles(options) ? "tiles" : "none");
     if (parameters && has_trellis(options))
         json_object_set_new(parameters, "trellis", json_true());
+    if (parameters && dl2_setting_value(jpeg_settings, options, TURN) > 0)
+        json_object_set_new(parameters, "turn", json_true());
     if (parameters && options->tables)
         json_object_set_new(parameters, "tables", jpeg_tables(options));
     return parameters;
@@ -448,9 +518,9 @@ const struct dl2_codec dl2_codec_jpeg = {
     .usual_effort = AUTO,
     .settings = jpeg_settings,
     .effort_help = "0 standard tables, 1 optimised, auto the smaller of both, 2 progressive",
-    /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a
-       trellis's */
-    .pixel_bytes = 15,
+    /* 3 of the image and 3 if it is turned, 6 of the coefficients of a progressive or optimised
+       file, 6 of a trellis's */
+    .pixel_bytes = 18,
     .version = JPEG_VERSION,
     .signatures = {{3, "\xff\xd8\xff"}},
     .coding = dl2_jpeg_coding,

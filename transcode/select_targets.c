@@ -485,12 +485,16 @@ static const char *find_idle(const struct dl2_selection *selection)
 }
 
 /* Options that exclude one another are told before any work, by the codec's own words. */
-static int try_target(const struct dl2_transcode_target *target, struct dl2_error *error)
+static int try_target(const struct dl2_transcode_target *target, enum dl2_metadata_rule rule,
+                      struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_image_free) struct dl2_image image = DL2_IMAGE_INIT;
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes out = DL2_BYTES_INIT;
     struct dl2_error own = DL2_ERROR_INIT;
     struct dl2_encode_options encode = target->encode;
+    const struct dl2_metadata none = {0};
+    if (rule == DL2_METADATA_KEEP)
+        encode.metadata = &none;
     if (target->target.name)
         encode.quality = target->target.high;
     if (target->codec->video)
@@ -517,7 +521,7 @@ int dl2_select_targets(struct dl2_selection *selection, struct dl2_error *error)
     for (size_t t = 0; t < selection->target_count; t++) {
         const struct dl2_transcode_target *target = &selection->targets[t];
         if (!target->encode.external && (!t || target->name != target[-1].name))
-            DL2_TRY(try_target(target, error));
+            DL2_TRY(try_target(target, selection->arguments->run.metadata, error));
     }
     return DL2_OK;
 }

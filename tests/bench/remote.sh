@@ -8,13 +8,14 @@
 #
 #   tests/bench/remote.sh WORK [IMAGES]      with the programs on the PATH; WORK is kept
 set -eu
-work=$(mkdir -p "$1" && cd "$1" && pwd) images=${2:-48}
-: "${LATENCY:=0.02}" "${SIZE:=3000x2000}" "${ROUNDS:=5}" "${EPOCHS:=4}" "${REQUESTS:=1 4 16 64 128}" "${WORKERS:=2}"
+work=$(mkdir -p "$1" && cd "$1" && pwd) images=${2:-48} codec=jpeg variant=jpeg-90
+: "${LATENCY:=0.02}" "${SIZE:=3000x2000}" "${ROUNDS:=5}" "${EPOCHS:=4}" "${REQUESTS:=1 4 16 64 128}" "${WORKERS:=2}" "${TURN:=no}"
+[ "$TURN" = no ] || codec=jpeg:turn=yes variant=jpeg_turn-90
 photographs=/usr/share/backgrounds # Debian: lomiri-wallpapers-16.04
 module=/usr/lib/nginx/modules/ngx_http_echo_module.so
 [ -e "$module" ] || { echo "no $module" >&2; exit 1; }
 
-if [ ! -d "$work/www/jpeg-90" ]; then
+if [ ! -d "$work/www/$variant" ]; then
     n=0
     while [ "$n" -lt "$images" ]; do
         for photograph in "$photographs"/*.jpg; do
@@ -25,7 +26,7 @@ if [ ! -d "$work/www/jpeg-90" ]; then
             n=$((n + 1))
         done
     done
-    dl2-transcode --quiet --container tar --q 90 "$work/photos" "$work/www"
+    dl2-transcode --quiet --container tar --codec "$codec" --q 90 "$work/photos" "$work/www"
 fi
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -51,7 +52,7 @@ trap 'kill $server' EXIT
 sleep 1
 export no_proxy=127.0.0.1
 
-whole=$(cat "$work"/www/jpeg-90/train/*.tar | wc -c)
+whole=$(cat "$work/www/$variant"/train/*.tar | wc -c)
 bench() { # NAME DIR OPTIONS...
     name=$1 dir=$2
     shift 2
@@ -66,13 +67,13 @@ END
 }
 : >"$work/rates"
 for round in $(seq "$ROUNDS"); do
-    bench local "$work/www/jpeg-90"
+    bench local "$work/www/$variant"
     for requests in $REQUESTS; do
-        bench "requests-$requests" "http://127.0.0.1:$port/jpeg-90" --requests "$requests"
+        bench "requests-$requests" "http://127.0.0.1:$port/$variant" --requests "$requests"
     done
     rm -rf "$work/cache"
-    bench cache-empty "http://127.0.0.1:$port/jpeg-90" --cache-dir "$work/cache"
-    bench cache-full "http://127.0.0.1:$port/jpeg-90" --cache-dir "$work/cache"
+    bench cache-empty "http://127.0.0.1:$port/$variant" --cache-dir "$work/cache"
+    bench cache-full "http://127.0.0.1:$port/$variant" --cache-dir "$work/cache"
 done
 python3 - "$work/rates" <<'END'
 import statistics, sys

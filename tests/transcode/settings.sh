@@ -111,6 +111,26 @@ if has jxl; then
     is "$(settings jxl_effort3_distance2.5)" '"settings":{"distance":2.5}' 'the record of a distance'
 fi
 
+# ---- JPEG's turn: all of these images are wide
+run 0 --codec jpeg:turn=yes --q 50 "$work/src" "$work/a"
+is "$(settings jpeg_turn-50)" '"settings":{"turn":"yes"}' 'the record'
+expect 0 dl2-transcode --quiet --survey "$work/a/jpeg_turn-50"
+is "$(grep '^orientation\|^width\|^height' "$work/out" | tr -s ' ')" "width 40 40 44 47 47
+height 30 30 34 37 37
+orientation 8: 8" 'turned images'
+run 0 --codec jpeg:turn=yes --target bpp=3 "$work/src" "$work/a"
+run 2 --codec jpeg:turn=yes:restart=none --q 50 "$work/src" "$work/refused"
+said "a JPEG's turn=yes has no effect without tiles"
+run 2 --codec jpeg:turn=yes --metadata keep --q 50 "$work/src" "$work/refused"
+said "can't keep other EXIF or XMP"
+# What other programs made of it scores as the upright file does; files that are kept stay as they are.
+expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/scores" "$work/src" "$work/a/jpeg-50" "$work/a/jpeg_turn-50"
+awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "psnr_y") c = i } NR > 1 { sum[$1] += $c }
+    END { off = (sum["jpeg_turn-50"] - sum["jpeg-50"]) / 8; exit !(sum["jpeg-50"] > 100 && off < 0.5 && off > -0.5) }' "$work/scores" ||
+    fail "the turned images' scores: $(cat "$work/scores")"
+run 0 --codec jpeg:turn=yes --q 60 "$work/a/jpeg-50" "$work/again"
+is "$(awk '$1 == "jpeg_turn-60" { print $7 }' "$work/out")" 8 'copied'
+
 # ---- The list, and what is refused by name
 dl2-transcode --list settings | grep -q "^jpeg	subsampling	420, 422 or 444	420	" || fail 'the list'
 for wrong in jpeg: jpeg:effort jpeg:effort= jpeg:=1 jpeg:effort=3 jpeg:effort=1:effort=1 jpeg:subsampling=411 jpeg:effort=0.5 jpeg:effort=-1 \
