@@ -297,41 +297,59 @@ static int jpeg_encode_as_given(const struct dl2_image *image,
     return DL2_OK;
 }
 
-/* What is to be in steps and weights of an image on its side, whose columns were rows. */
-static void jpeg_turn_family(struct dl2_jpeg_family *family, const struct dl2_jpeg_family *upright)
+/* An image on its side, and what goes with it. */
+struct turned {
+    struct dl2_image image;
+    struct dl2_encode_options options; /* with tables for it, where there are any */
+    struct dl2_jpeg_family *tables;
+};
+
+static void jpeg_turned_free(struct turned *turned)
 {
-    *family = *upright;
-    for (int kind = 0; kind < 2; kind++)
-        for (int i = 0; i < 64; i++) {
-            const int from = i % 8 * 8 + i / 8;
-            family->weights[kind][i] = upright->weights[kind][from];
-            for (int q = 0; q < DL2_TABLES_QUALITIES; q++)
-                family->steps[q][kind][i] = upright->steps[q][kind][from];
-        }
+    dl2_image_free(&turned->image);
+    free(turned->tables);
 }
 
-/* Turned back by 90 degrees to the left, with the orientation that turns it upright. */
+enum { ON_ITS_SIDE = 8, ON_ITS_SIDE_BACK = 6 }; /* EXIF orientations */
+
+/* By 90 degrees to the right; what were rows of steps and weights are columns. Free it in any case.
+ */
+static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
+                     const struct dl2_encode_options *options, struct dl2_error *error)
+{
+    const struct dl2_jpeg_family *const upright = options->tables;
+    turned->options = *options;
+    if (upright) {
+        DL2_TRY(DL2_NEW(&turned->tables, 1, "quantisation tables", error));
+        *turned->tables = *upright;
+        turned->options.tables = turned->tables;
+    }
+    for (int at = 0; upright && at < 2 * 64; at++) {
+        const int kind = at / 64, to = at % 64, from = to % 8 * 8 + to / 8;
+        turned->tables->weights[kind][to] = upright->weights[kind][from];
+        for (int q = 0; q < DL2_TABLES_QUALITIES; q++)
+            turned->tables->steps[q][kind][to] = upright->steps[q][kind][from];
+    }
+    DL2_TRY(dl2_image_reshape(&turned->image, image->height, image->width, image->channels, error));
+    dl2_orient_pixels(image->data, image->stride, image->width, image->height, image->channels,
+                      ON_ITS_SIDE_BACK, turned->image.data, turned->image.stride);
+    return DL2_OK;
+}
+
 static int jpeg_encode_turned(const struct dl2_image *image,
                               const struct dl2_encode_options *options, const int *qualities,
                               struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
-    enum { RIGHT = 6 };                          /* what orientation 8 undoes */
-    static const char exif[] = "MM\0*\0\0\0\010" /* a TIFF header, and a folder of one entry: */
-                               "\0\1\001\022\0\3\0\0\0\1\0\010\0\0\0\0\0"; /* orientation 8 */
-    DL2_CLEANUP(dl2_image_free) struct dl2_image turned = DL2_IMAGE_INIT;
-    DL2_AUTO_FREE struct dl2_jpeg_family *tables = NULL;
-    struct dl2_encode_options own = *options;
+    static const uint8_t exif[] = {
+        'M', 'M', 0, '*',  0, 0, 0, 8,                             /* a TIFF header */
+        0,   1,   1, 0x12, 0, 3, 0, 0, 0, 1, 0, ON_ITS_SIDE, 0, 0, /* a folder: the orientation */
+        0,   0,   0, 0,
+    };
     const struct dl2_metadata metadata = {.exif = {.data = (uint8_t *)exif, .size = sizeof exif}};
-    own.metadata = &metadata;
-    if (options->tables) {
-        DL2_TRY(DL2_NEW(&tables, 1, "quantisation tables", error));
-        jpeg_turn_family(tables, options->tables);
-        own.tables = tables;
-    }
-    DL2_TRY(dl2_image_reshape(&turned, image->height, image->width, image->channels, error));
-    dl2_orient_pixels(image->data, image->stride, image->width, image->height, image->channels,
-                      RIGHT, turned.data, turned.stride);
-    return jpeg_encode_as_given(&turned, &own, qualities, outs, count, error);
+    DL2_CLEANUP(jpeg_turned_free) struct turned turned = {.image = DL2_IMAGE_INIT};
+    DL2_TRY(jpeg_turn(&turned, image, options, error));
+    turned.options.metadata = &metadata;
+    return jpeg_encode_as_given(&turned.image, &turned.options, qualities, outs, count, error);
 }
 
 static int jpeg_encode_sweep(const struct dl2_image *image,
@@ -396,20 +414,30 @@ static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_
     return DL2_OK;
 }
 
-/* What a trellis makes depends on the Huffman tables, and so on the whole file; a trial's rows
- * would be a turned image's columns. */
-static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
-                          struct dl2_jpeg_trial **trial, struct dl2_error *error)
+static int jpeg_trial_as_given(const struct dl2_image *image,
+                               const struct dl2_encode_options *options, int orientation,
+                               struct dl2_jpeg_trial **trial, struct dl2_error *error)
 {
-    *trial = NULL;
-    if (has_trellis(options) || is_turned(image, options))
-        return DL2_OK;
     DL2_AUTO_FREE struct dl2_jpeg_steps *steps = dl2_alloc_aligned(1, sizeof *steps);
     if (!steps)
         return dl2_error_memory(error, "quantisation tables");
     DL2_TRY(jpeg_make_steps(options, steps, error));
     return dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
-                              jpeg_chroma_down(image, options), steps, error);
+                              jpeg_chroma_down(image, options), steps, orientation, error);
+}
+
+/* What a trellis makes depends on the Huffman tables, and so on the whole file. */
+static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
+                          struct dl2_jpeg_trial **trial, struct dl2_error *error)
+{
+    *trial = NULL;
+    if (has_trellis(options))
+        return DL2_OK;
+    if (!is_turned(image, options))
+        return jpeg_trial_as_given(image, options, 1, trial, error);
+    DL2_CLEANUP(jpeg_turned_free) struct turned turned = {.image = DL2_IMAGE_INIT};
+    DL2_TRY(jpeg_turn(&turned, image, options, error));
+    return jpeg_trial_as_given(&turned.image, &turned.options, ON_ITS_SIDE, trial, error);
 }
 
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,

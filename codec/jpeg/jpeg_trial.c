@@ -30,6 +30,9 @@ struct dl2_jpeg_trial {
     struct dl2_jpeg_divisors divisors[2]; /* of luma and chroma */
     struct dl2_image image;               /* RGB; a gray image is its plane */
     struct dl2_bytes lines;
+    int orientation;          /* that files have; 1: `upright` is not used */
+    struct dl2_image upright; /* a whole file's pixels */
+    int upright_quality;
 };
 
 static int trial_make_planes(struct dl2_jpeg_trial *trial, uint32_t across, uint32_t down,
@@ -68,7 +71,8 @@ static int trial_make_planes(struct dl2_jpeg_trial *trial, uint32_t across, uint
 }
 
 int dl2_jpeg_trial_new(struct dl2_jpeg_trial **out, const struct dl2_image *image, uint32_t across,
-                       uint32_t down, const struct dl2_jpeg_steps *steps, struct dl2_error *error)
+                       uint32_t down, const struct dl2_jpeg_steps *steps, int orientation,
+                       struct dl2_error *error)
 {
     struct dl2_jpeg_trial *const trial = dl2_alloc_aligned(1, sizeof *trial);
     *out = NULL;
@@ -85,6 +89,8 @@ int dl2_jpeg_trial_new(struct dl2_jpeg_trial **out, const struct dl2_image *imag
         .mcus = dl2_divide_up(image->height, SIDE * down),
         .components = image->channels,
         .image = DL2_IMAGE_INIT,
+        .orientation = orientation,
+        .upright = DL2_IMAGE_INIT,
     };
     int status =
         dl2_jpeg_sweep_new(&trial->sweep, image, across, down, DL2_JPEG_OPTIMISED, 1, error);
@@ -168,13 +174,12 @@ static int trial_show_rows(struct dl2_jpeg_trial *trial, uint32_t top, uint32_t 
     return DL2_OK;
 }
 
-int dl2_jpeg_trial_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top, uint32_t bottom,
-                        const struct dl2_image **out, struct dl2_error *error)
+/* As dl2_jpeg_trial_rows() of pixels that are not turned. */
+static int trial_coded_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top,
+                            uint32_t bottom, const struct dl2_image **out, struct dl2_error *error)
 {
     /* Interpolation of chroma looks at the rows around, three pixels away at most. */
     enum { MARGIN = 3 };
-    if (!trial)
-        return 0;
     const uint32_t mcu = SIDE * trial->down;
     const uint32_t end = dl2_divide_up(dl2_smaller(bottom + MARGIN, trial->height), mcu);
     trial_set_quality(trial, quality);
@@ -192,6 +197,30 @@ int dl2_jpeg_trial_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top,
     return 1;
 }
 
+int dl2_jpeg_trial_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top, uint32_t bottom,
+                        const struct dl2_image **out, struct dl2_error *error)
+{
+    const struct dl2_image *coded;
+    if (!trial)
+        return 0;
+    if (trial->orientation == 1)
+        return trial_coded_rows(trial, quality, top, bottom, out, error);
+    *out = &trial->upright;
+    if (trial->upright_quality == quality)
+        return 1;
+    trial->upright_quality = 0;
+    const int known = trial_coded_rows(trial, quality, 0, trial->height, &coded, error);
+    if (known <= 0)
+        return known;
+    const bool transposed = dl2_orientation_transposes(trial->orientation);
+    DL2_TRY(dl2_image_reshape(&trial->upright, transposed ? coded->height : coded->width,
+                              transposed ? coded->width : coded->height, coded->channels, error));
+    dl2_orient_pixels(coded->data, coded->stride, coded->width, coded->height, coded->channels,
+                      trial->orientation, trial->upright.data, trial->upright.stride);
+    trial->upright_quality = quality;
+    return 1;
+}
+
 void dl2_jpeg_trial_free(struct dl2_jpeg_trial *trial)
 {
     if (!trial)
@@ -203,5 +232,6 @@ void dl2_jpeg_trial_free(struct dl2_jpeg_trial *trial)
     dl2_bytes_free(&trial->lines);
     if (trial->components > 1)
         dl2_image_free(&trial->image);
+    dl2_image_free(&trial->upright);
     free(trial);
 }

@@ -7,7 +7,8 @@
  *     coefficients (jpeg_sweep.h) -> quantise (jpeg_forward.h) -> planes (jpeg_inverse.h)
  *                                                              -> pixels (jpeg_color.h)
  *
- * Pixels are those of dl2_image_decode(), bit for bit. Working memory: up to 15 bytes a pixel.
+ * Pixels are those of dl2_image_decode(), bit for bit. Of files that an orientation turns, each
+ * quality is made whole. Working memory: up to 15 bytes a pixel, and 3 if it is turned.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_TRIAL_H
 #define DL2_CODEC_JPEG_JPEG_TRIAL_H
@@ -20,9 +21,11 @@
 
 struct dl2_jpeg_trial;
 
-/* For files of an image as dl2_jpeg_sweep_new() takes it, which stays where it is. */
+/* For files of an image as dl2_jpeg_sweep_new() takes it, whose pixels an EXIF orientation turns.
+ * The image is not needed afterwards. */
 int dl2_jpeg_trial_new(struct dl2_jpeg_trial **out, const struct dl2_image *image, uint32_t across,
-                       uint32_t down, const struct dl2_jpeg_steps *steps, struct dl2_error *error);
+                       uint32_t down, const struct dl2_jpeg_steps *steps, int orientation,
+                       struct dl2_error *error);
 
 /*
  * Rows [top, bottom) of *out are those of a file of the quality; others may be of any. The image is

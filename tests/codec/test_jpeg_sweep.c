@@ -146,8 +146,10 @@ static bool rows_are_equal(const struct dl2_image *a, const struct dl2_image *b)
 static void trials_are_what_files_decode_to(void **state)
 {
     static const char *const samplings[] = {"420", "422", "444"};
-    static const uint32_t sizes[][2] = {{1, 1}, {2, 3}, {5, 17}, {16, 16}, {33, 50}, {67, 130}};
+    static const uint32_t sizes[][2] = {{1, 1},   {2, 3},    {5, 17}, {16, 16},
+                                        {33, 50}, {67, 130}, {71, 36}};
     static const int qualities[] = {1, 20, 55, 90, 100};
+    static const double turned[] = {0, 1};
     const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
     struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     struct dl2_image decoded = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
@@ -157,9 +159,11 @@ static void trials_are_what_files_decode_to(void **state)
         for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
             for (int content = 0; choose_variant(variants[v]) && content < CONTENTS; content++)
                 for (size_t s = 0; s < 3; s++, turn++) {
-                    struct dl2_encode_options options = {.effort = (int)(turn % 3),
-                                                         .subsampling = samplings[s]};
                     const uint32_t height = sizes[size][1];
+                    const bool wide = sizes[size][0] > height;
+                    struct dl2_encode_options options = {.effort = (int)(turn % (wide ? 2 : 3)),
+                                                         .subsampling = samplings[s],
+                                                         .settings = wide ? turned : NULL};
                     struct dl2_jpeg_trial *trial;
                     draw(sizes[size][0], height, turn % 4 ? 3 : 1, (enum content)content);
                     expect_ok(jpeg->trial_new(&image, &options, &trial, &error), &error);
