@@ -123,8 +123,8 @@ static const struct dl2_option options[] = {
      AT(options.loader.max_pixels)},
     {DL2_OPTION_TEXT, "mask", 0, "EXT",
      "Also load the masks that lie beside the images or volumes, by their extension, for example "
-     "mask.png or mask.npy",
-     AT(options.loader.mask), .unset = "none", .commands = BENCHES},
+     "mask.png or mask.npy; check compares them with these",
+     AT(options.loader.mask), .unset = "none", .commands = BENCHES | CHECKS},
     {DL2_OPTION_TEXT, "boxes", 0, "FILE|EXT",
      "Also load the boxes of the images' objects: a file in COCO's JSON, such as instances.json, "
      "whose file_names fit the images, or the extension of YOLO's label files beside the images, "
@@ -298,7 +298,7 @@ static int run(enum command command, const char *const *paths, size_t count,
     own->loader.workers = common.jobs;
     own->loader.channels = settings.gray ? 1 : 3;
     own->quiet = common.quiet;
-    own->dataset.decode_slice = command == BENCH ? dl2_gray_decode : NULL;
+    own->dataset.decode_slice = command == ANALYZE ? NULL : dl2_gray_decode;
     own->dataset.takes_videos = command == BENCH || command == CHECK;
     own->dataset.sidecars = own->loader.mask;
     if (own->loader.volume_depth && !is_given("dtype"))

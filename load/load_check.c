@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dl2-load check: reads and decodes every image, and every frame of a video, and names the
- * unreadable ones. */
+/* dl2-load check: reads and decodes every image, every frame of a video and every voxel of a
+ * volume, and what is asked for beside them, and names the unreadable ones. */
 #include "codec/codec.h"
 #include "codec/video_notes.h"
 #include "common/clock.h"
@@ -9,18 +9,23 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/thread.h"
+#include "dataset/volume.h"
 #include "load/load.h"
 #include "loader/boxes.h"
+#include "loader/masks.h"
+#include "loader/volume_sample.h"
 
 struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
     struct dl2_sample_boxes boxes; /* of label files */
+    struct dl2_sample_mask mask;
     struct dl2_video_notes notes;
 };
 
 struct check {
     const struct dl2_load_options *options;
+    struct dl2_loader_config config;
     const struct dl2_dataset *dataset;
     struct dl2_box_source boxes;
     struct checker *checkers;  /* one per worker */
@@ -35,7 +40,7 @@ static int check_video(const struct check *check, struct checker *checker, const
                        size_t size, struct dl2_error *error)
 {
     struct dl2_video *video;
-    DL2_TRY(dl2_video_open(data, size, check->options->loader.max_pixels, &video, error));
+    DL2_TRY(dl2_video_open(data, size, check->config.max_pixels, &video, error));
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < dl2_video_info(video)->frames; i++)
         status = dl2_video_seek(video, i, error);
@@ -45,31 +50,95 @@ static int check_video(const struct check *check, struct checker *checker, const
     return status;
 }
 
+static int check_image(const struct check *check, struct checker *checker, const uint8_t *data,
+                       size_t size, struct dl2_image_info *info, struct dl2_error *error)
+{
+    struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
+    how.keep_orientation = true; /* rotation finds no further errors */
+    how.max_pixels = check->config.max_pixels;
+    how.external = &check->config.external;
+    how.info = info;
+    return dl2_image_decode(data, size, &how, &checker->image, &checker->turned, error);
+}
+
+static int check_mask(const struct check *check, struct checker *checker, size_t item,
+                      const struct dl2_image_info *info, struct dl2_error *error)
+{
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
+    const struct dl2_crop_box whole = {0, 0, width, height, false};
+    DL2_TRY(dl2_mask_read(&checker->mask, &check->config, check->dataset, (uint32_t)item, error));
+    const int status = dl2_mask_show(&checker->mask, &check->config, width, height, &whole, error);
+    struct dl2_sample sample;
+    dl2_dataset_image(check->dataset, item, &sample);
+    if (status < 0)
+        dl2_error_prefix(error, "%s: mask '%s'", sample.path, check->config.mask);
+    return status;
+}
+
+/* Reads and decodes. */
+static int check_file(const struct check *check, struct checker *checker, size_t item,
+                      struct dl2_error *error)
+{
+    struct dl2_image_info info;
+    const uint8_t *data;
+    size_t size;
+    DL2_TRY(dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, error));
+    const int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
+                           ? check_video(check, checker, data, size, error)
+                           : check_image(check, checker, data, size, &info, error);
+    struct dl2_sample sample;
+    dl2_dataset_image(check->dataset, item, &sample);
+    if (status < 0)
+        dl2_error_prefix(error, "%s: decode", sample.path);
+    return status == DL2_OK && check->config.mask ? check_mask(check, checker, item, &info, error)
+                                                  : status;
+}
+
+static int read_voxels(struct dl2_volume *volume, struct dl2_bytes *memory, struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = dl2_volume_info(volume);
+    size_t bytes;
+    if (!dl2_size_mul(info->size[1], info->size[2], &bytes) ||
+        !dl2_size_mul(bytes, sizeof(double), &bytes))
+        return dl2_error_memory(error, "a slice");
+    DL2_TRY(dl2_bytes_resize(memory, bytes, error));
+    for (size_t channel = 0; channel < info->channels; channel++)
+        for (size_t z = 0; z < info->size[0]; z++)
+            DL2_TRY(
+                dl2_volume_read_stored(volume, channel, z, (double *)(void *)memory->data, error));
+    return DL2_OK;
+}
+
+static void see_labels(void *context, uint64_t first, const uint8_t *labels, size_t count)
+{
+    (void)context, (void)first, (void)labels, (void)count; /* reading has checked them */
+}
+
+static int check_volume(const struct check *check, struct checker *checker, size_t item,
+                        struct dl2_error *error)
+{
+    struct dl2_volume *volume, *labels;
+    int status =
+        dl2_volume_open_labelled(check->dataset, item, &check->config, &volume, &labels, error);
+    if (status == DL2_OK)
+        status = read_voxels(volume, &checker->encoded, error);
+    if (status == DL2_OK && labels)
+        status = dl2_volume_scan_labels(labels, see_labels, NULL, error);
+    dl2_volume_close(volume);
+    dl2_volume_close(labels);
+    return status;
+}
+
 static int check_sample(void *context, unsigned worker, size_t slot, size_t item,
                         struct dl2_error *error)
 {
     struct check *check = context;
     struct checker *checker = &check->checkers[worker];
     struct dl2_error *result = &check->results[slot];
-    const uint8_t *data;
-    size_t size;
     dl2_error_clear(result);
-    int status = dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, result);
-    if (status == DL2_OK) {
-        struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
-        how.keep_orientation = true; /* rotation finds no further errors */
-        how.max_pixels = check->options->loader.max_pixels;
-        how.external = &check->options->loader.external;
-        status =
-            dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
-                ? check_video(check, checker, data, size, result)
-                : dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
-        if (status < 0) {
-            struct dl2_sample sample;
-            dl2_dataset_image(check->dataset, item, &sample);
-            dl2_error_prefix(result, "%s: decode", sample.path);
-        }
-    }
+    int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VOLUME
+                     ? check_volume(check, checker, item, result)
+                     : check_file(check, checker, item, result);
     if (status == DL2_OK)
         status =
             dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item, result);
@@ -150,13 +219,24 @@ static int save(const struct check *check, const char *path, double seconds, dou
     return dl2_json_save_new(check->options->json_path, json, error);
 }
 
-static int open_boxes(struct check *check, struct dl2_error *error)
+/* What lies beside the samples. */
+static int open_sidecars(struct check *check, struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = &check->options->loader;
-    if (config->boxes && dl2_dataset_kind(check->dataset) != DL2_SAMPLE_IMAGE)
+    const struct dl2_loader_config *config = &check->config;
+    const enum dl2_sample_kind kind = dl2_dataset_kind(check->dataset);
+    if (config->boxes && kind != DL2_SAMPLE_IMAGE)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--boxes: the dataset holds clips or videos, and boxes are of images");
+                             "--boxes: the dataset holds no images, and boxes are of images");
+    if (config->mask && kind != DL2_SAMPLE_IMAGE && kind != DL2_SAMPLE_VOLUME)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "--mask: the dataset holds clips or videos, and masks are of images and volumes");
     return dl2_box_source_open(&check->boxes, config, check->dataset, error);
+}
+
+static const char *noun_of(enum dl2_sample_kind kind)
+{
+    return kind == DL2_SAMPLE_VIDEO ? "videos" : kind == DL2_SAMPLE_VOLUME ? "volumes" : "images";
 }
 
 static int run_check(struct check *check, const char *path, struct dl2_parallel *loop,
@@ -165,8 +245,14 @@ static int run_check(struct check *check, const char *path, struct dl2_parallel 
     check->checkers = dl2_keep(loop->jobs, sizeof *check->checkers, "results");
     check->results = dl2_keep(loop->window, sizeof *check->results, "results");
     check->bad = dl2_keep_json(json_array());
-    dl2_progress_begin(&check->progress, "check", "images", loop->count, check->options->quiet);
-    const int status = dl2_parallel_run(loop, error);
+    dl2_progress_begin(&check->progress, "check", noun_of(dl2_dataset_kind(check->dataset)),
+                       loop->count, check->options->quiet);
+    int status = DL2_OK;
+    for (unsigned i = 0; status == DL2_OK && i < loop->jobs; i++)
+        if (dl2_dataset_kind(check->dataset) == DL2_SAMPLE_IMAGE)
+            status = dl2_mask_init(&check->checkers[i].mask, &check->config, error);
+    if (status == DL2_OK)
+        status = dl2_parallel_run(loop, error);
     for (unsigned i = 0; i < loop->jobs; i++)
         dl2_video_notes_sum(&check->notes, &check->checkers[i].notes);
     check->notes.sound = 0; /* nothing reads it */
@@ -180,7 +266,10 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
 {
     struct dl2_dataset *dataset;
     DL2_TRY(dl2_load_open(options, path, &dataset, error));
-    struct check check = {.options = options, .dataset = dataset};
+    const enum dl2_sample_kind kind = dl2_dataset_kind(dataset);
+    struct check check = {.options = options, .config = options->loader, .dataset = dataset};
+    if (kind == DL2_SAMPLE_VOLUME)
+        check.config.channels = dl2_dataset_volume_channels(dataset);
     struct dl2_parallel loop = {
         .jobs = options->loader.workers,
         .count = dl2_dataset_image_count(dataset),
@@ -190,7 +279,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     };
     dl2_parallel_resolve(&loop);
     const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
-    int status = open_boxes(&check, error);
+    int status = open_sidecars(&check, error);
     if (status == DL2_OK)
         status = run_check(&check, path, &loop, error);
     const double seconds = dl2_clock_wall() - start;
@@ -198,19 +287,18 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         check_coco(&check, out);
     if (status == DL2_OK && options->json_path)
         status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
-    const bool clips = dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
-    if (status == DL2_OK && clips)
+    if (status == DL2_OK && kind == DL2_SAMPLE_CLIP)
         fprintf(out, "%s: %zu clips, %zu frames, %d bad\n", DL2_SHOWN(path),
                 dl2_dataset_count(dataset), loop.count, check.bad_count);
     else if (status == DL2_OK)
-        fprintf(out, "%s: %zu %s, %d bad\n", DL2_SHOWN(path), loop.count,
-                dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO ? "videos" : "images",
+        fprintf(out, "%s: %zu %s, %d bad\n", DL2_SHOWN(path), loop.count, noun_of(kind),
                 check.bad_count);
     for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
         dl2_bytes_free(&check.checkers[i].encoded);
         dl2_image_free(&check.checkers[i].image);
         dl2_image_free(&check.checkers[i].turned);
         dl2_boxes_free(&check.checkers[i].boxes);
+        dl2_mask_free(&check.checkers[i].mask);
     }
     dl2_box_source_close(&check.boxes);
     dl2_dataset_close(dataset);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# dl2-load bench on volumes: the same patches for every number of workers and in every order, and what is said; other
-# programs refuse volumes by name.
+# dl2-load on volumes: the same patches for every number of workers and in every order, and what is said; check finds
+# bad ones, and bad masks; other programs refuse volumes by name.
 . "$srcdir/tests/lib.sh"
 
 # volume FILE DEPTH HEIGHT WIDTH [FIRST]: bytes that follow from FIRST.
@@ -66,12 +66,42 @@ expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png
 expect 1 dl2-load bench "$work/scans" --image-size 24
 said 'the dataset holds volumes'
 expect 2 dl2-load check "$work/scans" --image-size 6x8x10
-for program in 'dl2-load check' 'dl2-load analyze --device-rate 9' 'dl2-transcode --survey' \
+for program in 'dl2-load analyze --device-rate 9' 'dl2-transcode --survey' \
     'dl2-train -e 1 -d'; do
     # shellcheck disable=SC2086
     expect 1 $program "$work/scans"
     said 'holds volumes'
 done
+
+# check reads every voxel, and masks on request.
+volume "$work/scans/train/a/1.npy" 7 12 11 100
+expect 0 dl2-load check "$work/scans" --json "$work/check.json"
+is "$(cat "$work/out")" "$work/scans: 20 volumes, 0 bad" 'what check says'
+grep -q '"images": 20' "$work/check.json" || fail "the check's record: $(cat "$work/check.json")"
+expect 1 dl2-load check "$work/scans" --mask mask.npy
+is "$(cat "$work/out")" "$work/scans: 20 volumes, 10 bad" 'what check says of masks'
+said "val/a/1.npy: mask: there is no 'mask.npy' beside it"
+cp -r "$work/scans" "$work/bad"
+printf '\223NUMPY' >"$work/bad/train/a/1.npy"
+volume "$work/bad/train/a/2.mask.npy" 8 12 14
+volume "$work/bad/val/a/1.mask.npy" 9 9 12
+volume "$work/bad/val/b/1.mask.npy" 9 9 12
+python3 - "$work/bad/train/a/3.npy" "$work/bad/train/b/3.mask.npy" <<'END'
+import struct, sys
+for path, value in zip(sys.argv[1:], (float("inf"), 2.5)):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (9, 12, 15), }"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        file.write(struct.pack("<1620f", *[1.0] * 1619, value))
+END
+expect 1 dl2-load check "$work/bad" --mask mask.npy
+is "$(cat "$work/out")" "$work/bad: 20 volumes, 12 bad" 'what check says of bad volumes'
+for what in 'train/a/1.npy: ' 'train/a/2.npy: mask: it is of 8x12x14, its volume of 8x12x13' 'train/a/3.npy: ' \
+    'train/b/3.mask.npy: ' "val/a/2.npy: mask: there is no 'mask.npy' beside it"; do
+    said "$what"
+done
+expect 2 dl2-load check "$work/bad" --mask-fill 3
+
 picture "$work/photos/a/1.ppm" 30 30 1
 volume "$work/photos/a/2.npy" 3 4 5
 volume "$work/photos/a/1.npy" 3 4 5
@@ -82,6 +112,13 @@ mkdir -p "$work/masked/a" && picture "$work/masked/a/1.ppm" 30 30 1
 printf 'P5\n30 30\n255\n%900s' '' >"$work/masked/a/1.pgm"
 expect 0 dl2-load bench "$work/masked" --split all --image-size 24 -e 1 --mask pgm
 grep -q '^masked: 1 images' "$work/out" || fail "a mask is taken for an image: $(cat "$work/out")"
+expect 0 dl2-load check "$work/masked" --mask pgm
+is "$(cat "$work/out")" "$work/masked: 1 images, 0 bad" 'what check says of a mask'
+printf 'P5\n30 29\n255\n%870s' '' >"$work/masked/a/1.pgm"
+expect 1 dl2-load check "$work/masked" --mask pgm
+said "a/1.ppm: mask 'pgm': it is of 30x29, its image of 30x30"
+expect 1 dl2-load check "$work/masked" --mask mask.png
+said "a/1.ppm: mask: there is no 'mask.png' beside it"
 expect 1 dl2-load bench "$work/photos" --split all --image-size 4x5x6
 said 'the dataset holds none'
 expect 1 dl2-load bench "$work/photos" --split all --image-size 24 --augment elastic
