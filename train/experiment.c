@@ -375,16 +375,17 @@ static void note_samples(struct dl2_run *run, const double *figures)
                  "among zeros without labels"},
         {NO_FOREGROUND, "patches were to show foreground (--foreground), and their volumes have "
                         "none: they show any part"},
-        {OBLONG, "videos have pixels that are not square: they look stretched"},
-        {WIDE_COLOUR, "videos are HDR or of a wide gamut, which is not converted: they look pale"},
-        {INTERLACED, "videos are interlaced, which stays so: they show combs where something "
-                     "moves"},
     };
+    double videos[3] = {0};
     for (size_t i = 0; run->state.pass == 0 && i < sizeof notes / sizeof *notes; i++) {
         const double count = sum_of(figures, dl2_world_size(run->config->world), notes[i].figure);
         if (count > 0)
             dl2_run_note(run, "%.0f of the first epoch's %s", count, notes[i].text);
     }
+    for (int i = 0; i < 3; i++)
+        videos[i] = sum_of(figures, dl2_world_size(run->config->world), OBLONG + i);
+    if (run->state.pass == 0)
+        dl2_run_note_videos(run, "the first epoch", videos);
 }
 
 int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,

@@ -48,6 +48,7 @@ struct dl2_run_data {
     unsigned height, width; /* of its images in batches, pixels */
     /* A validation set's; NULL: images are decoded in each validation. */
     struct dl2_decoded_cache *decoded;
+    bool noted; /* likewise: what is unusual about its videos has been said */
 };
 
 /* How the error of a run begins whose loss became no number, here and in a database's server. */
@@ -158,6 +159,9 @@ struct dl2_run {
 /* ---- run_progress.c ---- */
 
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
+/* Says what of the videos of `what` does not look as it should: how many are oblong, wide_colour
+ * and interlaced (loader/loader.h). */
+void dl2_run_note_videos(struct dl2_run *run, const char *what, const double counts[3]);
 void dl2_run_tell_begun(const struct dl2_run *run);
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
 /* Notes the samples of `data` that the feeds of all ranks could not read, and how many those of the

@@ -32,6 +32,18 @@ void dl2_run_note(struct dl2_run *run, const char *format, ...)
     run->events.note(run->events.context, text);
 }
 
+void dl2_run_note_videos(struct dl2_run *run, const char *what, const double counts[3])
+{
+    static const char *const texts[] = {
+        "have pixels that are not square: they look stretched",
+        "are HDR or of a wide gamut, which is not converted: they look pale",
+        "are interlaced, which stays so: they show combs where something moves",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (counts[i] > 0)
+            dl2_run_note(run, "%.0f of %s's videos %s", counts[i], what, texts[i]);
+}
+
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
 {
     /* Of models that are trained together, the first shows how far all are. */

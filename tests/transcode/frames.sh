@@ -134,10 +134,15 @@ done
 mkdir -p strange/train/b strange/val/a strange/val/b
 cp -r unusual/a strange/train
 for class in train/b val/a val/b; do cp src/run/1.mp4 strange/$class/usual.mp4; done
+cp unusual/a/hdr.mp4 strange/val/b/1.mp4
+cp unusual/a/hdr.mp4 strange/val/b/2.mp4
 expect 0 dl2-train -d strange -a convcolumn --frames 8 --image-size 16 -e 1 -b 4 --threads 2 --out strange-out
 said "1 of the first epoch's videos have pixels that are not square"
 said "1 of the first epoch's videos are HDR or of a wide gamut"
 said "1 of the first epoch's videos are interlaced"
+is "$(grep -c "2 of strange's videos are HDR or of a wide gamut" err)" 1 'what is said of the validation set'
+expect 0 dl2-train --evaluate strange-out/checkpoint.safetensors --val strange --out strange-evaluated
+said "2 of strange's videos are HDR or of a wide gamut"
 # What failed by a limit is tried again with another one.
 mkdir -p sizes-src/run sizes-src/walk
 cp src/run/1.mp4 sizes-src/run && cp src/walk/1.avi sizes-src/walk
