@@ -86,8 +86,7 @@ static bool jpeg_has_tiles(const struct dl2_encode_options *options)
     return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
-/* Slices are rows as coded, so that of a wide image crops need fewer bytes if it lies on its side.
- */
+/* Slices are rows as coded: of a wide image crops need fewer bytes if it lies on its side. */
 static bool is_turned(const struct dl2_image *image, const struct dl2_encode_options *options)
 {
     return image->width > image->height && dl2_setting_value(jpeg_settings, options, TURN) > 0;
@@ -312,8 +311,7 @@ static void jpeg_turned_free(struct turned *turned)
 
 enum { ON_ITS_SIDE = 8, ON_ITS_SIDE_BACK = 6 }; /* EXIF orientations */
 
-/* By 90 degrees to the right; what were rows of steps and weights are columns. Free it in any case.
- */
+/* To the right; rows of steps and weights become columns. Free it in any case. */
 static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_error *error)
 {
