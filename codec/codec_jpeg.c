@@ -309,9 +309,11 @@ static void jpeg_turned_free(struct turned *turned)
     free(turned->tables);
 }
 
-enum { ON_ITS_SIDE = 8, ON_ITS_SIDE_BACK = 6 }; /* EXIF orientations */
+/* The EXIF orientation that exchanges rows and columns. No side runs backwards, so that blocks and
+ * chroma samples lie as in an upright file, whatever the size. */
+enum { ON_ITS_SIDE = 5 };
 
-/* To the right; rows of steps and weights become columns. Free it in any case. */
+/* Rows of pixels, steps and weights become columns. Free it in any case. */
 static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_error *error)
 {
@@ -330,7 +332,7 @@ static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
     }
     DL2_TRY(dl2_image_reshape(&turned->image, image->height, image->width, image->channels, error));
     dl2_orient_pixels(image->data, image->stride, image->width, image->height, image->channels,
-                      ON_ITS_SIDE_BACK, turned->image.data, turned->image.stride);
+                      ON_ITS_SIDE, turned->image.data, turned->image.stride);
     return DL2_OK;
 }
 

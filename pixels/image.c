@@ -60,6 +60,12 @@ static inline const uint8_t *source_of(const struct turn *turn, uint32_t x, uint
     return turn->from + (ptrdiff_t)x * turn->step_x + (ptrdiff_t)y * turn->step_y;
 }
 
+#ifdef __clang__
+#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, (tile_row){__VA_ARGS__})
+#endif
+
 typedef uint8_t tile_row __attribute__((vector_size(TILE)));
 
 /* Turns rows of 16 bytes into columns: four times, row i and row i + 8 are interleaved. */
@@ -75,10 +81,10 @@ static void transpose_tile(const struct turn *turn, uint32_t x, uint32_t y, uint
         const tile_row *const in = rows[stage & 1];
         tile_row *const to = rows[~stage & 1];
         for (int i = 0; i < TILE / 2; i++) {
-            to[2 * i] = __builtin_shufflevector(in[i], in[i + TILE / 2], 0, 16, 1, 17, 2, 18, 3, 19,
-                                                4, 20, 5, 21, 6, 22, 7, 23);
-            to[2 * i + 1] = __builtin_shufflevector(in[i], in[i + TILE / 2], 8, 24, 9, 25, 10, 26,
-                                                    11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+            to[2 * i] = SHUFFLED(in[i], in[i + TILE / 2], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
+                                 6, 22, 7, 23);
+            to[2 * i + 1] = SHUFFLED(in[i], in[i + TILE / 2], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
+                                     13, 29, 14, 30, 15, 31);
         }
     }
     for (int i = 0; i < TILE; i++)

@@ -117,7 +117,7 @@ is "$(settings jpeg_turn-50)" '"settings":{"turn":"yes"}' 'the record'
 expect 0 dl2-transcode --quiet --survey "$work/a/jpeg_turn-50"
 is "$(grep '^orientation\|^width\|^height' "$work/out" | tr -s ' ')" "width 40 40 44 47 47
 height 30 30 34 37 37
-orientation 8: 8" 'turned images'
+orientation 5: 8" 'turned images'
 run 0 --codec jpeg:turn=yes --target bpp=3 "$work/src" "$work/a"
 run 2 --codec jpeg:turn=yes:restart=none --q 50 "$work/src" "$work/refused"
 said "a JPEG's turn=yes has no effect without tiles"
