@@ -47,7 +47,9 @@ static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
 /* ---- one sample ---- */
 
 /* Begins with the sample at the claim's position, or in training with the next good one in the
- * epoch's order. Returns 1, or 0 if there is none. */
+ * epoch's order. Returns 1, or 0 if there is none. In training a sample that was bad is tried
+ * again: a file that is damaged in part is bad by some crops and not by others, and what an epoch
+ * shows must not depend on the crops before it, which a loader that resumes has not seen. */
 static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
 {
     const uint32_t size = loader->order.sampler.size;
@@ -55,7 +57,8 @@ static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
     while (claim->tries < tries) {
         const uint64_t at = (uint64_t)claim->position + claim->tries++;
         const uint32_t index = loader->order.sampler.order[at % size];
-        if (loader->config.stop_on_bad || !dl2_bad_samples_has(&loader->bad_samples, index)) {
+        if (loader->config.train || loader->config.stop_on_bad ||
+            !dl2_bad_samples_has(&loader->bad_samples, index)) {
             dl2_job_begin(
                 &claim->job, index, claim->number,
                 dl2_plan_epoch_position(loader->order.sampler.epoch_positions, claim->position));

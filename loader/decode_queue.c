@@ -107,8 +107,8 @@ static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, stru
     /* It was counted when it was staged, and is counted again. */
     claim->job.stats.images--;
     claim->done--;
-    claim->bad -= dl2_bad_samples_has(&loader->bad_samples,
-                                      loader->order.sampler.order[slot->positions[number]]);
+    claim->bad -=
+        slot->batch.indices[number] != loader->order.sampler.order[slot->positions[number]];
     return dl2_claim_run(loader, claim, error);
 }
 

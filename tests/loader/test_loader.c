@@ -500,7 +500,7 @@ static void test_bad_in_training(void **state)
         assert_true(refilled >= 3);
         if (first)
             expect_same(first, epoch);
-        /* In the next epoch they are known, and named no second time. */
+        /* In the next epoch they are named no second time. */
         struct loaded *again = load_epoch(loader, 3, 3, 0);
         expect_bad(loader, names, 3);
         free(again);
@@ -512,6 +512,44 @@ static void test_bad_in_training(void **state)
     }
     free(first);
     free(good);
+}
+
+static int fail_by_crop(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                        unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
+{
+    return pixels[0] % 4 == 0 ? -1 : 0;
+}
+
+/* A sample that is bad by its crop is tried again by another: an epoch is the same after others,
+ * after itself, and in a loader that has seen none. */
+static void test_bad_by_crop(void **state)
+{
+    const struct dl2_operation operation = {"crop", fail_by_crop, NULL};
+    struct dl2_loader_config config = config_for(true, 1);
+    config.operations = &operation;
+    config.operation_count = 1;
+    config.max_bad = 1;
+    struct dl2_loader *fresh = create(samples, &config);
+    struct loaded *expected = load_epoch(fresh, 3, 2, 0);
+    uint64_t count, bad, again;
+    dl2_loader_epoch_bad(fresh, &count, &bad);
+    assert_true(bad > 0 && bad < COUNT / 2);
+    dl2_loader_destroy(fresh);
+    for (unsigned workers = 1; workers <= 8; workers += 7) {
+        config.workers = workers;
+        struct dl2_loader *loader = create(samples, &config);
+        for (unsigned epoch = 0; epoch < 2; epoch++)
+            free(load_epoch(loader, 3, epoch, 0));
+        for (unsigned i = 0; i < 2; i++) {
+            struct loaded *epoch = load_epoch(loader, 3, 2, 0);
+            expect_same(expected, epoch);
+            dl2_loader_epoch_bad(loader, &count, &again);
+            assert_int_equal(again, bad);
+            free(epoch);
+        }
+        dl2_loader_destroy(loader);
+    }
+    free(expected);
 }
 
 static void test_bad_in_validation(void **state)
@@ -1219,6 +1257,7 @@ int main(void)
         TEST(test_position_of_others),
         TEST(test_drop_last),
         TEST(test_bad_in_training),
+        TEST(test_bad_by_crop),
         TEST(test_bad_in_validation),
         TEST(test_stop_on_bad),
         TEST(test_too_many_bad),
