@@ -284,6 +284,8 @@ struct listing {
     struct dl2_bytes offsets; /* where each starts */
     size_t count;
     struct dl2_bytes folders; /* their paths */
+    size_t dangling;          /* as in dl2_file_list */
+    char *first_dangling;
 };
 
 static int cannot(const struct listing *listing, const struct level *level, const char *name,
@@ -293,16 +295,29 @@ static int cannot(const struct listing *listing, const struct level *level, cons
                             listing->root, level->path, name, what);
 }
 
+/* What is not there any more when it is looked at: a dangling link, or a file that has just gone.
+ */
+static int note_missing(struct listing *listing, const struct level *level, const char *name,
+                        struct dl2_error *error)
+{
+    struct stat info;
+    if (fstatat(level->descriptor, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(info.st_mode))
+        return DL2_OK;
+    return listing->dangling++
+               ? DL2_OK
+               : dl2_format(&listing->first_dangling, error, "%s%s", level->path, name);
+}
+
 /* Adds what `found` is to the folder, if it is a file or a folder. */
-static int look_at(const struct listing *listing, const struct level *level,
-                   const struct dirent *found, struct folder *folder, struct dl2_error *error)
+static int look_at(struct listing *listing, const struct level *level, const struct dirent *found,
+                   struct folder *folder, struct dl2_error *error)
 {
     const char *name = found->d_name;
     struct stat info = {.st_mode = found->d_type == DT_DIR ? S_IFDIR : S_IFREG};
     if (found->d_type != DT_DIR && found->d_type != DT_REG &&
         fstatat(level->descriptor, name, &info, 0) != 0)
-        /* A dangling link or a file that has just gone is no file; the rest is an error. */
-        return errno == ENOENT ? DL2_OK : cannot(listing, level, name, "looked at", error);
+        return errno == ENOENT ? note_missing(listing, level, name, error)
+                               : cannot(listing, level, name, "looked at", error);
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
         return DL2_OK;
     DL2_TRY(dl2_bytes_append(&folder->names, name, strlen(name), error));
@@ -311,7 +326,7 @@ static int look_at(const struct listing *listing, const struct level *level,
                                  : dl2_bytes_append(&folder->names, "", 1, error);
 }
 
-static int read_folder(const struct listing *listing, const struct level *level, DIR *stream,
+static int read_folder(struct listing *listing, const struct level *level, DIR *stream,
                        struct folder *folder, struct dl2_error *error)
 {
     for (;;) {
@@ -451,6 +466,8 @@ int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_erro
     list->strings = (char *)listing.strings.data;
     list->folders = (char *)listing.folders.data;
     list->folders_size = listing.folders.size;
+    list->dangling = listing.dangling;
+    list->first_dangling = listing.first_dangling;
     if (status == DL2_OK) {
         list->paths = dl2_calloc(listing.count, sizeof *list->paths);
         list->bytes = dl2_calloc(listing.count, sizeof *list->bytes);
@@ -475,6 +492,7 @@ void dl2_file_list_free(struct dl2_file_list *list)
     free(list->paths);
     free(list->strings);
     free(list->folders);
+    free(list->first_dangling);
     free(list->bytes);
     free(list->mtime_ns);
     *list = (struct dl2_file_list){0};

@@ -91,6 +91,9 @@ struct dl2_file_list {
      * other in the same order. */
     char *folders;
     size_t folders_size;
+    /* Symbolic links that lead to nothing, which are no files: their number, and the first met. */
+    size_t dangling;
+    char *first_dangling;
 };
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);
 void dl2_file_list_free(struct dl2_file_list *list);

@@ -455,6 +455,21 @@ static int folder_list_left_out(const struct left_out *others, const char *why, 
                       others->first, advice);
 }
 
+/* Files that are not where links say, as those of git-annex that were not fetched. */
+static int folder_remark_links(struct dl2_dataset *dataset, const struct dl2_file_list *list,
+                               struct dl2_error *error)
+{
+    if (!list->dangling)
+        return DL2_OK;
+    DL2_AUTO_FREE char *before = dataset->remark;
+    dataset->remark = NULL;
+    return dl2_format(&dataset->remark, error,
+                      "%s%ssymbolic links left out because what they point to is missing: %zu, "
+                      "such as %s",
+                      before ? before : "", before ? "; " : "", list->dangling,
+                      list->first_dangling);
+}
+
 /* Volumes and videos between samples of another kind matter; what is neither may be meant so. */
 static int folder_remark_left_out(struct dl2_dataset *dataset, const struct folder *folder,
                                   struct dl2_error *error)
@@ -537,6 +552,7 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(folder_give_companions(dataset, folder, error));
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
+    DL2_TRY(folder_remark_links(dataset, &list, error));
     return folder_remark_left_out(dataset, folder, error);
 }
 

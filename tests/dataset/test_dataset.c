@@ -427,6 +427,25 @@ static void test_class_without_images(void **state)
     expect_silence("flat");
 }
 
+/* A link that leads to nothing is no image, but may have been meant as one. */
+static void test_dangling_links(void **state)
+{
+    (void)state;
+    put("links/aster/1.jpg");
+    put("links/rose/1.jpg");
+    assert_int_equal(symlink("1.jpg", at("links/rose/2.jpg")), 0);
+    expect_silence("links");
+    assert_int_equal(symlink("gone.jpg", at("links/rose/3.jpg")), 0);
+    expect_message("links", 1,
+                   "symbolic links left out because what they point to is missing: 1, such as "
+                   "rose/3.jpg");
+    assert_int_equal(symlink("/gone/tulip", at("links/tulip")), 0);
+    dl2_make_folders(at("links/violet"), NULL);
+    expect_message("links", 1, "1 class folder holds no image: violet/;");
+    expect_message("links", 1,
+                   "; symbolic links left out because what they point to is missing: 2, such as ");
+}
+
 static void test_flat(void **state)
 {
     (void)state;
@@ -1093,6 +1112,7 @@ int main(void)
         TEST(test_what_is_skipped),
         TEST(test_keep),
         TEST(test_class_without_images),
+        TEST(test_dangling_links),
         TEST(test_flat),
         TEST(test_odd_names),
         TEST(test_slash_at_the_end),
