@@ -743,6 +743,9 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
         {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
+        {config->data.subset.fraction == 0, "subset-by,subset-seed", "needs --subset"},
+        {config->data.subset.by == DL2_SUBSET_NAME, "subset-seed",
+         "has no effect with --subset-by name, which draws nothing"},
         {config->data.synthetic,
          "train-split,samples,label-field,frame-step,frame-sampling,normalization,window,"
          "foreground,cold",

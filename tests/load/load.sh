@@ -248,7 +248,7 @@ for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching
 done
 # options that would have no effect
 for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--val-crop squash" "--resize 80 --val --val-crop squash" "--balanced --val" "--weights x --val" "--draws 3 --val" "--repeats 2 --val" "--ahead 4 --io direct" "--device cuda" \
-    "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
+    "--subset-by name" "--subset-seed 1" "--subset-seed 1 --subset 50% --subset-by name" "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
 done

@@ -110,6 +110,12 @@ for i in 1 2 3 4; do
 done
 run 0 --subset 25% --subset-by name --csv "$work/part.csv" "$work/part/ref" "$work/part/fine"
 is "$(sed 1d "$work/part.csv" | cut -d , -f 2 | paste -sd ' ')" 'train/a/1 val/a/1 val/a/2 val/a/3 val/a/4' 'a subset'
+for idle in --subset-by=name --subset-seed=1; do
+    run 2 $idle "$work/part/ref" "$work/part/fine"
+    said 'need --subset'
+done
+run 2 --subset 25% --subset-by name --subset-seed 1 "$work/part/ref" "$work/part/fine"
+said 'has no effect with --subset-by name'
 
 # ---- What there is, for scripts
 run 0 --list metrics

@@ -96,6 +96,12 @@ for wrong in 0% 101% 50 half -5%; do
     expect 2 run -d data --out x --subset $wrong
 done
 said 'is not a percentage above 0% and up to 100%'
+for idle in '--subset-seed 1' '--subset-by name'; do
+    expect 2 run -d data --out x $idle
+    said "${idle%% *} needs --subset"
+done
+expect 2 run -d data --out x --subset 50% --subset-by name --subset-seed 1
+said 'subset-seed has no effect with --subset-by name, which draws nothing'
 
 # Splits by other names; a test split only by its name; a folder of a split is that split, whole.
 mkdir valid test && cp -r data/train valid/Training && cp -r data/val valid/Valid
