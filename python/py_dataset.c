@@ -143,6 +143,18 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
     return !PyErr_Occurred();
 }
 
+/* How a subset is drawn says nothing where none is asked for. */
+static bool check_subset(PyObject *kwargs)
+{
+    const bool idle =
+        kwargs && !PyDict_GetItemString(kwargs, "subset") &&
+        (PyDict_GetItemString(kwargs, "subset_by") || PyDict_GetItemString(kwargs, "subset_seed"));
+    if (idle)
+        PyErr_SetString(PyExc_ValueError,
+                        "subset_by and subset_seed have no effect without subset");
+    return !idle;
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {
@@ -176,7 +188,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         PyErr_SetString(PyExc_ValueError, "subset is a fraction above 0, and 1 for all samples");
     const int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
     const int kind = by < 0 ? -1 : py_choice("samples", kind_name, kinds);
-    if (kind < 0 || !check_split(options.split, options.val_fraction, kwargs))
+    if (kind < 0 || !check_split(options.split, options.val_fraction, kwargs) ||
+        !check_subset(kwargs))
         return NULL;
     struct py_dataset *self = (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self)

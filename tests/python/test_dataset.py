@@ -178,6 +178,9 @@ class Samples(unittest.TestCase):
         self.assertNotEqual(dl2.Dataset(flat, subset=0.5, subset_seed=1).keys, half.keys)
         self.assertEqual(dl2.Dataset(flat, subset=0.5, subset_by="name").keys[:4],
                          dl2.Dataset(flat).keys[:4])
+        for settings in {"subset_by": "name"}, {"subset_seed": 1}:
+            with self.assertRaisesRegex(ValueError, "subset_by and subset_seed have no effect without subset"):
+                dl2.Dataset(flat, **settings)
         for settings in {"subset": 1.5}, {"subset": -1}, {"subset": 0}, {"subset_by": "chance"}:
             with self.assertRaises(ValueError):
                 dl2.Dataset(flat, **settings)
