@@ -157,50 +157,18 @@ static void jp2_apply_last_component(struct dl2_image *image, const uint8_t *las
 }
 
 /* From linear light to the sRGB curve. */
-static double jp2_srgb_curve(double light)
-{
-    return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-}
-
-static double jp2_lab_inverse(double value)
-{
-    return value > 6.0 / 29 ? value * value * value : 108.0 / 841 * (value - 4.0 / 29);
-}
-
-/*
- * CIELab to sRGB, in place. XYZ under D50 is adapted to D65, sRGB's white, by Bradford's transform,
- * which the first matrix has in it.
- */
+/* CIELab to sRGB, in place. */
 static void jp2_lab_to_rgb(const struct dl2_jp2_lab *lab, uint32_t bits, uint8_t *pixel,
                            size_t pixels)
 {
-    static const double whites[2][3] = {{0.9642, 1, 0.8251}, {0.9505, 1, 1.0891}};
-    static const double matrices[2][3][3] = {
-        {{3.1338561, -1.6168667, -0.4906146},
-         {-0.9787684, 1.9161415, 0.0334540},
-         {0.0719453, -0.2289914, 1.4052427}},
-        {{3.2404542, -1.5371385, -0.4985314},
-         {-0.9692660, 1.8760108, 0.0415560},
-         {0.0556434, -0.2040259, 1.0572252}},
-    };
     const double maximum = (double)(((uint64_t)1 << bits) - 1), half = (maximum + 1) / 2;
     const double standard[3] = {0, half, half / 2 + half / 4};
-    const double *white = whites[lab->d65];
     for (; pixels; pixels--, pixel += 3) {
         double value[3];
         for (int c = 0; c < 3; c++)
             value[c] = lab->range[c] *
                        (pixel[c] / 255.0 - (lab->has_zero ? lab->zero[c] : standard[c]) / maximum);
-        const double y = (value[0] + 16) / 116;
-        const double xyz[3] = {white[0] * jp2_lab_inverse(y + value[1] / 500),
-                               white[1] * jp2_lab_inverse(y),
-                               white[2] * jp2_lab_inverse(y - value[2] / 200)};
-        for (int c = 0; c < 3; c++) {
-            const double *row = matrices[lab->d65][c];
-            const double light = row[0] * xyz[0] + row[1] * xyz[1] + row[2] * xyz[2];
-            const double curved = jp2_srgb_curve(light < 0 ? 0 : light > 1 ? 1 : light);
-            pixel[c] = (uint8_t)(255 * curved + 0.5);
-        }
+        dl2_lab_to_srgb(value, lab->d65, pixel);
     }
 }
 

@@ -2,7 +2,8 @@
 /*
  * TIFF and BigTIFF through libtiff: the first page of a file; has_more says that others follow.
  * libtiff's RGBA interface makes 8-bit colours of all that it knows (1 to 16 bits, palettes, CMYK
- * and CIE Lab by plain arithmetic, YCbCr, strips and tiles), with rounding. Floating point and
+ * by plain arithmetic, YCbCr, strips and tiles), with rounding. CIELab is under D50, as Pillow has
+ * it; libtiff would not adapt it to sRGB's white. Floating point and
  * other samples that it does not know are not supported, nor are cameras' raw files, whose first
  * page is a thumbnail. Nothing is written.
  */
@@ -235,6 +236,33 @@ static void tiff_put_gray16(TIFFRGBAImage *reader, uint32_t *out, uint32_t x, ui
     }
 }
 
+/* L* without a sign, a* and b* with one, of 8 or 16 bits. */
+static void tiff_put_lab(TIFFRGBAImage *reader, uint32_t *out, uint32_t x, uint32_t y,
+                         uint32_t width, uint32_t height, int32_t in_gap, int32_t out_gap,
+                         unsigned char *in)
+{
+    const bool wide = reader->bitspersample == 16;
+    const size_t step = reader->samplesperpixel * (wide ? sizeof(uint16_t) : 1);
+    (void)x;
+    for (y = 0; y < height; y++) {
+        for (x = 0; x < width; x++, in += step) {
+            double lab[3] = {in[0] / 2.55, (int8_t)in[1], (int8_t)in[2]};
+            uint16_t samples[3];
+            uint8_t rgb[3];
+            if (wide) {
+                memcpy(samples, in, sizeof samples);
+                lab[0] = samples[0] / 655.35;
+                lab[1] = (int16_t)samples[1] / 256.0;
+                lab[2] = (int16_t)samples[2] / 256.0;
+            }
+            dl2_lab_to_srgb(lab, false, rgb);
+            *out++ = rgb[0] | (uint32_t)rgb[1] << 8 | (uint32_t)rgb[2] << 16 | 0xffu << 24;
+        }
+        in += (ptrdiff_t)in_gap * (ptrdiff_t)step;
+        out += out_gap;
+    }
+}
+
 /* Rows first .. first + count - 1 as they lie in the file. */
 static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t count,
                           struct dl2_error *error)
@@ -251,6 +279,9 @@ static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t coun
     reader.row_offset = (int)first;
     if (tiff->channels == 1 && reader.isContig && reader.bitspersample == 16)
         reader.put.contig = tiff_put_gray16;
+    if (reader.photometric == PHOTOMETRIC_CIELAB && reader.isContig && !reader.alpha &&
+        reader.samplesperpixel >= 3 && (reader.bitspersample == 8 || reader.bitspersample == 16))
+        reader.put.contig = tiff_put_lab;
     const int good =
         TIFFRGBAImageGet(&reader, (uint32_t *)(void *)tiff->base.block.data, tiff->width, count);
     TIFFRGBAImageEnd(&reader);

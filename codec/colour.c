@@ -357,3 +357,36 @@ const char *dl2_colour_engine(void)
 {
     return engines[0] ? engines[0]->name : NULL;
 }
+
+static double srgb_curve(double light)
+{
+    return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+}
+
+static double lab_inverse(double value)
+{
+    return value > 6.0 / 29 ? value * value * value : 108.0 / 841 * (value - 4.0 / 29);
+}
+
+void dl2_lab_to_srgb(const double lab[3], bool d65, uint8_t rgb[3])
+{
+    static const double whites[2][3] = {{0.9642, 1, 0.8251}, {0.9505, 1, 1.0891}};
+    static const double matrices[2][3][3] = {
+        /* with the adaptation in it */
+        {{3.1338561, -1.6168667, -0.4906146},
+         {-0.9787684, 1.9161415, 0.0334540},
+         {0.0719453, -0.2289914, 1.4052427}},
+        {{3.2404542, -1.5371385, -0.4985314},
+         {-0.9692660, 1.8760108, 0.0415560},
+         {0.0556434, -0.2040259, 1.0572252}},
+    };
+    const double y = (lab[0] + 16) / 116;
+    const double xyz[3] = {whites[d65][0] * lab_inverse(y + lab[1] / 500),
+                           whites[d65][1] * lab_inverse(y),
+                           whites[d65][2] * lab_inverse(y - lab[2] / 200)};
+    for (int c = 0; c < 3; c++) {
+        const double *row = matrices[d65][c];
+        const double light = row[0] * xyz[0] + row[1] * xyz[1] + row[2] * xyz[2];
+        rgb[c] = (uint8_t)(255 * srgb_curve(light < 0 ? 0 : light > 1 ? 1 : light) + 0.5);
+    }
+}

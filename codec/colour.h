@@ -119,4 +119,8 @@ struct dl2_colour_engine {
                    struct dl2_error *error);
 };
 
+/* L* from 0 to 100, a* and b*, under D50, or D65, to 8 bits of sRGB, whose white is D65: XYZ is
+ * adapted by Bradford's transform. */
+void dl2_lab_to_srgb(const double lab[3], bool d65, uint8_t rgb[3]);
+
 #endif

@@ -50,6 +50,7 @@ def make(folder):
     gray.convert("1").save(f"{folder}/fax.tif", compression="group4")
     Image.fromarray(numpy.dstack([smooth, smooth[::-1], smooth[:, ::-1]])).save(f"{folder}/jpeg.tif", compression="jpeg")
     colour.convert("CMYK").save(f"{folder}/cmyk.tif")
+    Image.fromarray(noise[..., :3] // 2 + 64).convert("LAB").save(f"{folder}/lab.tif")  # not at the edge of sRGB
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     tags = {bytes(profile[i:i + 4]): i for i in range(132, 132 + 12 * profile[131], 12)}
     red, = struct.unpack(">I", profile[tags[b"rXYZ"] + 4:tags[b"rXYZ"] + 8])
@@ -83,7 +84,10 @@ def compare(folder, decoded):
         wanted = expected(f"{folder}/{name}")
         difference = abs(got - wanted).max() if got.shape == wanted.shape else None
         print(name, difference)
-        others += difference != 0
+        if name == "lab.tif" and difference is not None:  # Pillow's goes through coarse tables
+            others += abs(got - wanted).mean() > 0.3
+        else:
+            others += difference != 0
     return others
 
 
