@@ -87,6 +87,7 @@ static bool take_made(void *context, const char *folder, const char *const *name
     struct stat info;
     variant->made = made;
     variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
+    variant->list_path = dl2_text("%s/dl2-variant.jsonl", folder);
     if (json_is_false(json_object_get(made, "complete")))
         dl2_words_add(&study->unfinished, path);
     add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL);
@@ -591,6 +592,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
                              folder);
     if (study->variant_count) /* the original is always there to be compared with */
         add_variant(study, "raw");
+    dl2_study_keep_scores_of_today(study);
     read_figures(study);
     sort_all(study);
     dl2_study_keep_comparable_trainings(study);

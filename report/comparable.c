@@ -253,7 +253,74 @@ static void compare_trainings(struct dl2_study *study, const char *arch)
     }
 }
 
-/* Leaves out trainings on files that the variant had before: the newest training has today's. */
+/* -- the files that a variant has now -- */
+
+/* Adds up the images of the variant's list that are for training; false if there is none. */
+static bool sum_training_files(const struct dl2_study_variant *variant, double *images,
+                               double *bytes)
+{
+    static const char split[] = "train/";
+    DL2_AUTO_FREE char *line = NULL;
+    size_t capacity = 0;
+    FILE *list = variant->list_path ? fopen(variant->list_path, "r") : NULL;
+    *images = *bytes = 0;
+    while (list && getline(&line, &capacity, list) > 0) {
+        json_auto_t *row = json_loads(line, 0, NULL);
+        if (strncmp(dl2_json_get_text(row, "key", ""), split, sizeof split - 1) != 0)
+            continue;
+        *images += 1;
+        *bytes += dl2_json_get_real(row, "bytes", NAN);
+    }
+    if (list)
+        fclose(list);
+    return list;
+}
+
+/* Leaves out trainings on files that the variant had before. Only where it was written after the
+ * training can it have others, and only of as many images are the sums comparable. */
+static void compare_variant_files(struct dl2_study *study)
+{
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        double images = NAN, bytes = NAN;
+        for (size_t i = study->run_count; i-- > 0;) {
+            const struct dl2_study_run *run = &study->runs[i];
+            if (run->variant != v || run->made_ns >= variant->made_ns ||
+                (isnan(images) && !sum_training_files(variant, &images, &bytes)))
+                continue;
+            const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
+            if (run->train_images != images || !(own < bytes || own > bytes))
+                continue;
+            dl2_study_leave_out(study,
+                                "%s, %s, seed %llu: trained on other files than the variant has "
+                                "now, train_bytes is %.0f, not %.0f",
+                                variant->name, run->arch, (unsigned long long)run->seed, own,
+                                bytes);
+            dl2_study_remove_run(study, i);
+        }
+    }
+}
+
+void dl2_study_keep_scores_of_today(struct dl2_study *study)
+{
+    for (size_t v = 0; v < study->variant_count; v++) {
+        struct dl2_study_variant *variant = &study->variants[v];
+        const double bytes = dl2_json_get_real(variant->made, "bytes", NAN);
+        const double own = dl2_json_get_real(variant->scored, "bytes", NAN);
+        if (dl2_json_get_real(variant->made, "images", NAN) !=
+                dl2_json_get_real(variant->scored, "images", NAN) ||
+            !(own < bytes || own > bytes))
+            continue;
+        dl2_study_leave_out(study,
+                            "scores of %s: of other files than the variant has now, bytes is %.0f, "
+                            "not %.0f",
+                            variant->name, own, bytes);
+        variant->scored = NULL;
+        variant->scored_path = NULL;
+    }
+}
+
+/* Leaves out trainings on other files than the newest training's, of variants without a list. */
 static void compare_files(struct dl2_study *study)
 {
     for (size_t i = study->run_count; i-- > 0;) {
@@ -283,6 +350,7 @@ void dl2_study_keep_comparable_trainings(struct dl2_study *study)
     compare_variants_made(study, true);
     for (size_t a = 0; a < study->arch_count; a++)
         compare_trainings(study, study->archs[a]);
+    compare_variant_files(study);
     compare_files(study);
 }
 

@@ -22,6 +22,7 @@ struct dl2_study_variant {
     bool resized;      /* its scores are against the resized original, so they do not compare */
     json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
     int64_t made_ns;   /* that file's modification time */
+    char *list_path;   /* of the list of its images beside it */
     json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
     char *scored_path; /* the file that it is from, or NULL */
     json_t *loaded;    /* dl2-load/1, or NULL */
@@ -212,6 +213,9 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
 /* Takes out all other trainings. Of those that are kept, numbers of images that differ from the
  * original's are noted as failures. Variants, runs and archs must be sorted. */
 void dl2_study_keep_comparable_trainings(struct dl2_study *study);
+
+/* Takes out the scores of files that a variant had before, by the sum of their bytes. */
+void dl2_study_keep_scores_of_today(struct dl2_study *study);
 
 /* Takes out the variants' other rates of loading. */
 void dl2_study_keep_comparable_loading(struct dl2_study *study);

@@ -188,6 +188,28 @@ for text in "trainings on jpeg-60: it was made from other images than other vari
 done
 [ "$(grep -c 'left out' "$work/err")" -eq 3 ] || fail "more is left out: $(cat "$work/err")"
 says "$page" "11 trainings." "jpeg-70 was trained from 2 of the original&#39;s 3 seeds"
+# A variant that was made anew: scores and trainings are those of its files before, as far as bytes tell.
+edit "$study/variants/jpeg-70/dl2-variant.json" 's/"bytes": 700000/"bytes": 600000/'
+for n in $(seq 1000); do
+    split=$([ "$n" -le 800 ] && echo train || echo val)
+    echo "{\"key\": \"$split/rose/$n\", \"path\": \"$split/rose/$n.jpg\", \"bytes\": 600}"
+done >"$study/variants/jpeg-70/dl2-variant.jsonl"
+edit "$study/train/jpeg-70/small/seed-1/experiment_report.json" 's/"train_bytes": 1/"train_bytes": 480000/'
+edit "$study/train/jpeg-70/small/seed-2/experiment_report.json" 's/"train_bytes": 2/"train_bytes": 1/'
+touch -d 2001-01-01 "$study"/train/jpeg-70/small/seed-*/experiment_report.json
+expect 0 report "$study"
+for text in "scores of jpeg-70: of other files than the variant has now, bytes is 700000, not 600000" \
+    "jpeg-70, small, seed 2: trained on other files than the variant has now, train_bytes is 1, not 480000" \
+    "jpeg-70, small, seed 3: trained on other files than the variant has now, train_bytes is 1, not 480000"; do
+    says "$page" "<li>$text</li>"
+done
+[ "$(grep -c 'left out' "$work/err")" -eq 5 ] || fail "more is left out: $(cat "$work/err")"
+# Trainings after it are on its files.
+edit "$study/variants/jpeg-70/dl2-variant.json" 's/"bytes": 600000/"bytes": 700000/'
+touch -d 2000-01-01 "$study/variants/jpeg-70/dl2-variant.json"
+rm "$study/train/jpeg-70/small/seed-1/experiment_report.json"
+expect 0 report "$study"
+silent "$work/err" "than the variant has now"
 # A failed image is missing in the sums: no other source.
 edit "$study/variants/jpeg-60/dl2-variant.json" 's/"failed": \[\]/"failed": [{"path": "a", "error": "b"}]/'
 expect 0 report "$study"
