@@ -23,7 +23,6 @@
 #include "codec/jp2_boxes.h"
 #include "common/scope.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -156,7 +155,6 @@ static void jp2_apply_last_component(struct dl2_image *image, const uint8_t *las
     }
 }
 
-/* From linear light to the sRGB curve. */
 /* CIELab to sRGB, in place. */
 static void jp2_lab_to_rgb(const struct dl2_jp2_lab *lab, uint32_t bits, uint8_t *pixel,
                            size_t pixels)

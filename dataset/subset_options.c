@@ -45,6 +45,18 @@ const struct dl2_option dl2_subset_options[] = {
     {DL2_OPTION_END},
 };
 
+int dl2_subset_options_check(const struct dl2_program *program,
+                             const struct dl2_common_options *common,
+                             const struct dl2_subset *subset)
+{
+    const struct dl2_option_rule rules[] = {
+        {subset->fraction == 0, "subset-by,subset-seed", "needs --subset"},
+        {subset->by == DL2_SUBSET_NAME, "subset-seed",
+         "has no effect with --subset-by name, which draws nothing"},
+    };
+    return dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules);
+}
+
 const char *const dl2_samples_words[] = {[DL2_SAMPLES_AUTO] = "auto",
                                          [DL2_SAMPLES_IMAGES] = "images",
                                          [DL2_SAMPLES_CLIPS] = "clips",

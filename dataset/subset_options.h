@@ -6,7 +6,13 @@
 
 #include "common/option.h"
 
+struct dl2_subset;
+
 extern const struct dl2_option dl2_subset_options[];
+/* Refuses those of them that have no effect, as dl2_program_refuse() does. */
+int dl2_subset_options_check(const struct dl2_program *program,
+                             const struct dl2_common_options *common,
+                             const struct dl2_subset *subset);
 
 /* What samples are, of an enum dl2_samples. */
 extern const struct dl2_option dl2_samples_options[];

@@ -339,13 +339,7 @@ static int check_effects(enum command command)
                                                  "are loaded as they are");
     if (own->decode.mode == DL2_DECODE_CPU && is_given("device"))
         return dl2_program_usage_error(&program, "--device needs --decode gpu or hybrid");
-    const struct dl2_subset *subset = &own->dataset.subset;
-    const struct dl2_option_rule rules[] = {
-        {subset->fraction == 0, "subset-by,subset-seed", "needs --subset"},
-        {subset->by == DL2_SUBSET_NAME, "subset-seed",
-         "has no effect with --subset-by name, which draws nothing"},
-    };
-    const int refused = dl2_program_refuse(&program, &common, rules, sizeof rules / sizeof *rules);
+    const int refused = dl2_subset_options_check(&program, &common, &own->dataset.subset);
     if (refused)
         return refused;
     return dl2_loader_options_check(&(struct dl2_loader_user){

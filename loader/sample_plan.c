@@ -165,9 +165,10 @@ void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *
         !dl2_dataset_cuts(planner->dataset, plan->image, &plan->cuts) ||
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;
-    const bool transposed = dl2_orientation_transposes(plan->cuts.orientation);
-    draw_crop(planner, transposed ? plan->cuts.height : plan->cuts.width,
-              transposed ? plan->cuts.width : plan->cuts.height, plan);
+    const struct dl2_image_info info = {.width = plan->cuts.width,
+                                        .height = plan->cuts.height,
+                                        .orientation = plan->cuts.orientation};
+    draw_crop(planner, dl2_upright_width(&info), dl2_upright_height(&info), plan);
     plan->slices = dl2_image_slices_of(&plan->cuts, plan->crop.x, plan->crop.y, plan->crop.width,
                                        plan->crop.height);
 }

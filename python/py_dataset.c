@@ -143,16 +143,21 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
     return !PyErr_Occurred();
 }
 
-/* How a subset is drawn says nothing where none is asked for. */
-static bool check_subset(PyObject *kwargs)
+static bool is_given(PyObject *kwargs, const char *name)
 {
-    const bool idle =
-        kwargs && !PyDict_GetItemString(kwargs, "subset") &&
-        (PyDict_GetItemString(kwargs, "subset_by") || PyDict_GetItemString(kwargs, "subset_seed"));
-    if (idle)
+    return kwargs && PyDict_GetItemString(kwargs, name);
+}
+
+/* As dl2_subset_options_check(). */
+static bool check_subset(PyObject *kwargs, int by)
+{
+    const bool seeded = is_given(kwargs, "subset_seed");
+    if (!is_given(kwargs, "subset") && (seeded || is_given(kwargs, "subset_by")))
         PyErr_SetString(PyExc_ValueError,
                         "subset_by and subset_seed have no effect without subset");
-    return !idle;
+    else if (seeded && by == DL2_SUBSET_NAME)
+        PyErr_SetString(PyExc_ValueError, "subset_seed has no effect with subset_by='name'");
+    return !PyErr_Occurred();
 }
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -189,7 +194,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
     const int kind = by < 0 ? -1 : py_choice("samples", kind_name, kinds);
     if (kind < 0 || !check_split(options.split, options.val_fraction, kwargs) ||
-        !check_subset(kwargs))
+        !check_subset(kwargs, by))
         return NULL;
     struct py_dataset *self = (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self)

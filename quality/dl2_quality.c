@@ -494,12 +494,6 @@ static const char *quality_find_conflict(const struct dl2_common_options *common
         return "--heatmap-of has no effect without --heatmap";
     if (!arguments.scoring.heatmaps.folder && dl2_option_given(&program, common, "heatmap-limit"))
         return "--heatmap-limit has no effect without --heatmap";
-    const struct dl2_subset *subset = &arguments.scoring.subset;
-    if (subset->fraction == 0 && (dl2_option_given(&program, common, "subset-by") ||
-                                  dl2_option_given(&program, common, "subset-seed")))
-        return "--subset-by and --subset-seed need --subset";
-    if (subset->by == DL2_SUBSET_NAME && dl2_option_given(&program, common, "subset-seed"))
-        return "--subset-seed has no effect with --subset-by name, which draws nothing";
     if (arguments.scoring.input_size && !of_input)
         return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
     return dl2_share_find_conflict(&arguments.share);
@@ -523,6 +517,9 @@ static int quality_run(const struct dl2_common_options *common, char **paths, si
     const char *conflict = quality_find_conflict(common);
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);
+    const int refused = dl2_subset_options_check(&program, common, &arguments.scoring.subset);
+    if (refused)
+        return refused;
     return arguments.crops ? quality_end(quality_crop(paths, count, &error), &error)
                            : quality_score_in_world(common, paths, count);
 }

@@ -276,6 +276,20 @@ static bool sum_training_files(const struct dl2_study_variant *variant, double *
     return list;
 }
 
+/* Leaves out a training on other files than `today`, which have so many bytes. */
+static void compare_bytes(struct dl2_study *study, size_t index, double bytes, const char *today)
+{
+    const struct dl2_study_run *run = &study->runs[index];
+    const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
+    if (!(own < bytes || own > bytes))
+        return;
+    dl2_study_leave_out(
+        study, "%s, %s, seed %llu: trained on other files than %s, train_bytes is %.0f, not %.0f",
+        study->variants[run->variant].name, run->arch, (unsigned long long)run->seed, today, own,
+        bytes);
+    dl2_study_remove_run(study, index);
+}
+
 /* Leaves out trainings on files that the variant had before. Only where it was written after the
  * training can it have others, and only of as many images are the sums comparable. */
 static void compare_variant_files(struct dl2_study *study)
@@ -288,16 +302,25 @@ static void compare_variant_files(struct dl2_study *study)
             if (run->variant != v || run->made_ns >= variant->made_ns ||
                 (isnan(images) && !sum_training_files(variant, &images, &bytes)))
                 continue;
-            const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
-            if (run->train_images != images || !(own < bytes || own > bytes))
-                continue;
-            dl2_study_leave_out(study,
-                                "%s, %s, seed %llu: trained on other files than the variant has "
-                                "now, train_bytes is %.0f, not %.0f",
-                                variant->name, run->arch, (unsigned long long)run->seed, own,
-                                bytes);
-            dl2_study_remove_run(study, i);
+            if (run->train_images == images)
+                compare_bytes(study, i, bytes, "the variant has now");
         }
+    }
+}
+
+/* Leaves out trainings on other files than the newest training's, of variants without a list. */
+static void compare_newest_files(struct dl2_study *study)
+{
+    for (size_t i = study->run_count; i-- > 0;) {
+        const struct dl2_study_run *run = &study->runs[i], *newest = run;
+        for (size_t k = 0; k < study->run_count; k++) {
+            const struct dl2_study_run *other = &study->runs[k];
+            if (other->variant == run->variant && strcmp(other->arch, run->arch) == 0 &&
+                other->made_ns > newest->made_ns)
+                newest = other;
+        }
+        compare_bytes(study, i, dl2_json_get_real(newest->report, "train_bytes", NAN),
+                      "the variant's newest training");
     }
 }
 
@@ -320,30 +343,6 @@ void dl2_study_keep_scores_of_today(struct dl2_study *study)
     }
 }
 
-/* Leaves out trainings on other files than the newest training's, of variants without a list. */
-static void compare_files(struct dl2_study *study)
-{
-    for (size_t i = study->run_count; i-- > 0;) {
-        const struct dl2_study_run *run = &study->runs[i], *newest = run;
-        for (size_t k = 0; k < study->run_count; k++) {
-            const struct dl2_study_run *other = &study->runs[k];
-            if (other->variant == run->variant && strcmp(other->arch, run->arch) == 0 &&
-                other->made_ns > newest->made_ns)
-                newest = other;
-        }
-        const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
-        const double today = dl2_json_get_real(newest->report, "train_bytes", NAN);
-        if (!(own < today || own > today))
-            continue;
-        dl2_study_leave_out(study,
-                            "%s, %s, seed %llu: trained on other files than the variant's newest "
-                            "training, train_bytes is %.0f, not %.0f",
-                            study->variants[run->variant].name, run->arch,
-                            (unsigned long long)run->seed, own, today);
-        dl2_study_remove_run(study, i);
-    }
-}
-
 void dl2_study_keep_comparable_trainings(struct dl2_study *study)
 {
     compare_variants_made(study, false);
@@ -351,7 +350,7 @@ void dl2_study_keep_comparable_trainings(struct dl2_study *study)
     for (size_t a = 0; a < study->arch_count; a++)
         compare_trainings(study, study->archs[a]);
     compare_variant_files(study);
-    compare_files(study);
+    compare_newest_files(study);
 }
 
 /* -- several studies -- */

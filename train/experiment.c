@@ -376,16 +376,17 @@ static void note_samples(struct dl2_run *run, const double *figures)
         {NO_FOREGROUND, "patches were to show foreground (--foreground), and their volumes have "
                         "none: they show any part"},
     };
-    double videos[3] = {0};
-    for (size_t i = 0; run->state.pass == 0 && i < sizeof notes / sizeof *notes; i++) {
-        const double count = sum_of(figures, dl2_world_size(run->config->world), notes[i].figure);
+    const unsigned ranks = dl2_world_size(run->config->world);
+    const double videos[] = {sum_of(figures, ranks, OBLONG), sum_of(figures, ranks, WIDE_COLOUR),
+                             sum_of(figures, ranks, INTERLACED)};
+    if (run->state.pass)
+        return;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        const double count = sum_of(figures, ranks, notes[i].figure);
         if (count > 0)
             dl2_run_note(run, "%.0f of the first epoch's %s", count, notes[i].text);
     }
-    for (int i = 0; i < 3; i++)
-        videos[i] = sum_of(figures, dl2_world_size(run->config->world), OBLONG + i);
-    if (run->state.pass == 0)
-        dl2_run_note_videos(run, "the first epoch", videos);
+    dl2_run_note_videos(run, "the first epoch", videos);
 }
 
 int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,

@@ -48,7 +48,7 @@ struct dl2_run_data {
     unsigned height, width; /* of its images in batches, pixels */
     /* A validation set's; NULL: images are decoded in each validation. */
     struct dl2_decoded_cache *decoded;
-    bool noted; /* likewise: what is unusual about its videos has been said */
+    bool noted; /* also a validation set's: what is unusual about its videos has been said */
 };
 
 /* How the error of a run begins whose loss became no number, here and in a database's server. */

@@ -743,9 +743,6 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
         {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
-        {config->data.subset.fraction == 0, "subset-by,subset-seed", "needs --subset"},
-        {config->data.subset.by == DL2_SUBSET_NAME, "subset-seed",
-         "has no effect with --subset-by name, which draws nothing"},
         {config->data.synthetic,
          "train-split,samples,label-field,frame-step,frame-sampling,normalization,window,"
          "foreground,cold",
@@ -805,7 +802,8 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     if (idle)
         return dl2_program_usage_error(program, "--%s has no effect with --%s", idle,
                                        measures ? "measure" : "evaluate");
-    if (dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules) != 0)
+    if (dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules) != 0 ||
+        dl2_subset_options_check(program, common, &config->data.subset) != 0)
         return DL2_EXIT_USAGE;
     if (needs_data && !has_data && !config->data.synthetic && !config->run.evaluate)
         return dl2_program_usage_error(program, "no data: give --data DIR");

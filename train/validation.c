@@ -158,16 +158,15 @@ static int end_feed(struct dl2_validation *due, size_t count, const struct dl2_f
     struct dl2_stream *stream = due[0].run->stream;
     struct dl2_loader_stats stats;
     struct dl2_run_data *const data = &stream->val[number];
-    double seen[2]; /* images, and bad ones */
     DL2_TRY(dl2_stream_note_bad(stream, feed, data, "and do not count", error));
     dl2_feed_get_stats(feed, &stats);
-    double videos[] = {(double)stats.oblong, (double)stats.wide_colour, (double)stats.interlaced};
-    DL2_TRY(dl2_world_sum(stream->config->world, videos, 3, error));
-    if (!data->noted)
-        dl2_run_note_videos(due[0].run, data->path, videos);
-    data->noted = true;
+    double seen[5] = {0, 0, /* images, and bad ones; and of unusual videos: */
+                      (double)stats.oblong, (double)stats.wide_colour, (double)stats.interlaced};
     dl2_feed_epoch_bad(feed, seen);
-    DL2_TRY(dl2_world_sum(stream->config->world, seen, 2, error));
+    DL2_TRY(dl2_world_sum(stream->config->world, seen, 5, error));
+    if (!data->noted)
+        dl2_run_note_videos(due[0].run, data->path, seen + 2);
+    data->noted = true;
     for (size_t i = 0; i < count; i++) {
         due[i].images = seen[0] - seen[1];
         due[i].decoded_hits = (double)stats.decoded_hits;

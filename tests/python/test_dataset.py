@@ -181,6 +181,8 @@ class Samples(unittest.TestCase):
         for settings in {"subset_by": "name"}, {"subset_seed": 1}:
             with self.assertRaisesRegex(ValueError, "subset_by and subset_seed have no effect without subset"):
                 dl2.Dataset(flat, **settings)
+        with self.assertRaisesRegex(ValueError, "subset_seed has no effect with subset_by='name'"):
+            dl2.Dataset(flat, subset=0.5, subset_by="name", subset_seed=1)
         for settings in {"subset": 1.5}, {"subset": -1}, {"subset": 0}, {"subset_by": "chance"}:
             with self.assertRaises(ValueError):
                 dl2.Dataset(flat, **settings)

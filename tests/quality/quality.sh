@@ -112,7 +112,7 @@ run 0 --subset 25% --subset-by name --csv "$work/part.csv" "$work/part/ref" "$wo
 is "$(sed 1d "$work/part.csv" | cut -d , -f 2 | paste -sd ' ')" 'train/a/1 val/a/1 val/a/2 val/a/3 val/a/4' 'a subset'
 for idle in --subset-by=name --subset-seed=1; do
     run 2 $idle "$work/part/ref" "$work/part/fine"
-    said 'need --subset'
+    said "${idle%=*} needs --subset"
 done
 run 2 --subset 25% --subset-by name --subset-seed 1 "$work/part/ref" "$work/part/fine"
 said 'has no effect with --subset-by name'

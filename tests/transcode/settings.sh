@@ -123,7 +123,7 @@ run 2 --codec jpeg:turn=yes:restart=none --q 50 "$work/src" "$work/refused"
 said "a JPEG's turn=yes has no effect without tiles"
 run 2 --codec jpeg:turn=yes --metadata keep --q 50 "$work/src" "$work/refused"
 said "can't keep other EXIF or XMP"
-# What other programs made of it scores as the upright file does; files that are kept stay as they are.
+# It scores as the upright file does; files that are copied stay as they are.
 expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/scores" "$work/src" "$work/a/jpeg-50" "$work/a/jpeg_turn-50"
 awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "psnr_y") c = i } NR > 1 { sum[$1] += $c }
     END { off = (sum["jpeg_turn-50"] - sum["jpeg-50"]) / 8; exit !(sum["jpeg-50"] > 100 && off < 0.5 && off > -0.5) }' "$work/scores" ||
