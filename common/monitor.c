@@ -71,7 +71,7 @@ struct dl2_monitor {
     struct dl2_nvml *card;
     bool counts_energy; /* the card does; else its power is summed up */
     double joules_base; /* its counter at the start */
-    double joules;      /* the sum */
+    double joules;      /* up to the last sample */
     double watts, watts_at;
     /* At the sample before. */
     double last_wall, last_cpu;
@@ -95,7 +95,10 @@ static void set_card(struct dl2_monitor *monitor, const struct dl2_nvml_reading 
     values[CARD_SM_MHZ] = reading->sm_mhz;
     values[CARD_MEMORY_MHZ] = reading->memory_mhz;
     if (monitor->counts_energy) {
-        values[CARD_JOULES] = reading->joules - monitor->joules_base;
+        /* Another thread's sample may have been read after this one, and told before it. */
+        const double joules = fmax(monitor->joules, reading->joules - monitor->joules_base);
+        if (isfinite(reading->joules))
+            values[CARD_JOULES] = monitor->joules = joules;
         return;
     }
     values[CARD_JOULES] = monitor->joules = summed_joules(monitor, now);

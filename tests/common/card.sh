@@ -10,7 +10,7 @@ DL2_NVML=$work/fake.so
 export DL2_NVML
 cd "$work" || exit 99
 
-# Some time of noise; how near figures come to each other must not hang on how busy the machine is.
+# Some time of noise. What is compared does not hang on how busy the machine is.
 train() { # NAME
     expect 0 dl2-train --loader synthetic --classes 10 --images 2048 -a convnet --image-size 16 -b 64 --threads 1 \
         --time-budget 0.7s --restart --quiet --out "$1"
@@ -28,18 +28,19 @@ assert report["card"] == {"name": "Pretended card", "driver": "580.00.00", "memo
                           "power_limit_watts": 700.0, "energy": "counter"}, report["card"]
 timeline = report["timeline"]
 seconds = timeline["seconds"]
-assert len(seconds) >= 2, seconds
+assert seconds and seconds == sorted(seconds), seconds
 for name, value in {"card_percent": 80, "card_memory_percent": 40, "card_memory_bytes": 2 << 30, "card_watts": 250,
                     "card_sm_mhz": 1980, "card_memory_mhz": 3201}.items():
     assert timeline[name] == [value] * len(seconds), (name, timeline[name])
 joules = timeline["card_joules"]
-# The counter is read between the sample before and its own, however busy the machine.
-assert joules == sorted(joules) and 250 * seconds[-2] - 60 < joules[-1] < 250 * seconds[-1] + 1, (joules, seconds)
+# 2 J a reading, of which each epoch takes two or more, and each sample one.
+assert joules == sorted(joules) and all(j > 0 and j % 2 == 0 for j in joules), joules
+assert sum(e["joules"] for e in report["epochs"]) < joules[-1], (report["epochs"], joules)
 assert timeline["images"][-1] <= sum(e["train"]["images"] for e in report["epochs"])
 assert timeline["images"] == sorted(timeline["images"])
 assert timeline["images"][-1] > 0 or sum(e["seconds"] for e in report["epochs"]) < 2, report["epochs"]
 for epoch in report["epochs"]:
-    assert abs(epoch["joules"] - 250 * epoch["seconds"]) < 50 + 125 * epoch["seconds"], epoch
+    assert epoch["joules"] >= 2 and epoch["joules"] % 2 == 0, epoch
     assert abs(epoch["joules_per_image"] - epoch["joules"] / epoch["train"]["images"]) < 1e-9
     assert abs(epoch["data_stall"] - epoch["data_wait_seconds"] / epoch["seconds"]) < 1e-9
 PY
@@ -65,9 +66,9 @@ import json, sys
 report = json.load(open(sys.argv[1]))
 assert report["card"]["energy"] == "power"
 timeline = report["timeline"]
-assert abs(timeline["card_joules"][-1] - 250 * timeline["seconds"][-1]) < 25, timeline
-for epoch in report["epochs"]:
-    assert abs(epoch["joules"] - 250 * epoch["seconds"]) < 50 + 125 * epoch["seconds"], epoch
+assert abs(timeline["card_joules"][-1] - 250 * timeline["seconds"][-1]) < 1, timeline
+assert all(epoch["joules"] > 0 for epoch in report["epochs"]), report["epochs"]
+assert sum(epoch["joules"] for epoch in report["epochs"]) <= timeline["card_joules"][-1] + 1, report
 PY
 
 # One that tells nothing but its name, and cards, drivers and libraries that are not there.
