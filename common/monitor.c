@@ -95,10 +95,11 @@ static void set_card(struct dl2_monitor *monitor, const struct dl2_nvml_reading 
     values[CARD_SM_MHZ] = reading->sm_mhz;
     values[CARD_MEMORY_MHZ] = reading->memory_mhz;
     if (monitor->counts_energy) {
-        /* Another thread's sample may have been read after this one, and told before it. */
-        const double joules = fmax(monitor->joules, reading->joules - monitor->joules_base);
-        if (isfinite(reading->joules))
-            values[CARD_JOULES] = monitor->joules = joules;
+        if (isnan(reading->joules))
+            return;
+        /* A later reading may have been stored first, by another thread. */
+        monitor->joules = fmax(monitor->joules, reading->joules - monitor->joules_base);
+        values[CARD_JOULES] = monitor->joules;
         return;
     }
     values[CARD_JOULES] = monitor->joules = summed_joules(monitor, now);

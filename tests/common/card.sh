@@ -10,7 +10,7 @@ DL2_NVML=$work/fake.so
 export DL2_NVML
 cd "$work" || exit 99
 
-# Some time of noise. What is compared does not hang on how busy the machine is.
+# A short training on random images. No check below depends on how busy the machine is.
 train() { # NAME
     expect 0 dl2-train --loader synthetic --classes 10 --images 2048 -a convnet --image-size 16 -b 64 --threads 1 \
         --time-budget 0.7s --restart --quiet --out "$1"
@@ -33,9 +33,9 @@ for name, value in {"card_percent": 80, "card_memory_percent": 40, "card_memory_
                     "card_sm_mhz": 1980, "card_memory_mhz": 3201}.items():
     assert timeline[name] == [value] * len(seconds), (name, timeline[name])
 joules = timeline["card_joules"]
-# 2 J a reading, of which each epoch takes two or more, and each sample one.
+# 2 J a reading. Those at the first epoch's start and for the last sample are no epoch's.
 assert joules == sorted(joules) and all(j > 0 and j % 2 == 0 for j in joules), joules
-assert sum(e["joules"] for e in report["epochs"]) < joules[-1], (report["epochs"], joules)
+assert sum(e["joules"] for e in report["epochs"]) <= joules[-1] - 4, (report["epochs"], joules)
 assert timeline["images"][-1] <= sum(e["train"]["images"] for e in report["epochs"])
 assert timeline["images"] == sorted(timeline["images"])
 assert timeline["images"][-1] > 0 or sum(e["seconds"] for e in report["epochs"]) < 2, report["epochs"]

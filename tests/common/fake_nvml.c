@@ -2,8 +2,8 @@
 /*
  * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, or at 0000:00:00.0, number
  * 0, that takes 250 W, of which a kernel runs 80% of the time. Its energy counter goes up by 2 J at
- * each reading, so that what is read does not hang on how busy the machine is. FAKE_NVML lists what
- * is amiss: "noinit", "nocounter" (no energy counter), "nothing" (every reading fails).
+ * each reading, however busy the machine is. FAKE_NVML lists what is amiss: "noinit", "nocounter"
+ * (no energy counter), "nothing" (every reading fails).
  */
 #include <stdio.h>
 #include <stdlib.h>
