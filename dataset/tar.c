@@ -339,7 +339,9 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
     while ((more = dl2_tar_next(&tar->walk, &member, error)) > 0) {
         tar_tidy(member.name);
         if (member.type == 'S')
-            return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is a sparse file", member.name);
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                 "%s is a sparse file: pack it again without tar's --sparse",
+                                 member.name);
         if (member.type == '2' && !tar_is_hidden(member.name))
             tar->scan->draft.notes |= NOTE_SYMBOLIC_LINKS;
         if (member.type == '1' && !follows) {

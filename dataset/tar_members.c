@@ -128,7 +128,7 @@ static int tar_plain_name(const uint8_t *header, struct dl2_bytes *out, struct d
 
 /* The fields of an extended header, which replace those of the next header. */
 struct extras {
-    bool has_name, has_link, has_size;
+    bool has_name, has_link, has_size, is_sparse;
     uint64_t size;
 };
 
@@ -146,7 +146,8 @@ static bool tar_is_keyword(const char *text, const char *equals, const char *key
            !strncmp(text, keyword, strlen(keyword));
 }
 
-/* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
+/* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". GNU tar stores a
+ * sparse file as its map and its parts, under another path. */
 static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
                         struct dl2_bytes *link, struct extras *extras, struct dl2_error *error)
 {
@@ -160,7 +161,10 @@ static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
         const char *keyword = text + at + 1, *end = text + record - 1;
         const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
         const char *value = equals ? equals + 1 : end;
-        if (tar_is_keyword(keyword, equals, "path")) {
+        if (equals && !strncmp(keyword, "GNU.sparse.", strlen("GNU.sparse.")))
+            extras->is_sparse = true;
+        if (tar_is_keyword(keyword, equals, "path") ||
+            tar_is_keyword(keyword, equals, "GNU.sparse.name")) {
             DL2_TRY(tar_set_text(name, value, (size_t)(end - value), error));
             extras->has_name = true;
         } else if (tar_is_keyword(keyword, equals, "linkpath")) {
@@ -198,16 +202,22 @@ static int tar_read_extra(struct dl2_tar_walk *walk, uint64_t offset, uint64_t s
 int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struct dl2_error *error)
 {
     struct extras extras = {0};
+    bool closed = false;
     for (;;) {
         const uint8_t *header;
         const uint64_t at = walk->at;
+        if (walk->window->bytes - at < DL2_TAR_BLOCK && closed)
+            return 0;
         if (walk->window->bytes - at < DL2_TAR_BLOCK)
             return dl2_error_set(
                 error, DL2_ERR_FORMAT,
                 "it ends without the empty block that closes a tar file: cut short?");
         DL2_TRY(dl2_tar_look(walk, at, DL2_TAR_BLOCK, &header, error));
-        if (tar_is_zero(header))
-            return 0;
+        if (tar_is_zero(header)) {
+            closed = true;
+            walk->at += DL2_TAR_BLOCK;
+            continue;
+        }
         uint64_t size;
         if (!tar_sum_fits(header) || !tar_read_number(header + 124, 12, &size))
             return dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
@@ -242,7 +252,7 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
             DL2_TRY(tar_set_text(&walk->link, (const char *)header + 157,
                                  strnlen((const char *)header + 157, 100), error));
         *member = (struct dl2_tar_member){(char *)walk->name.data, (char *)walk->link.data, offset,
-                                          size, type};
+                                          size, extras.is_sparse ? 'S' : type};
         return 1;
     }
 }

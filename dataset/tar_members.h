@@ -19,7 +19,7 @@ enum {
 struct dl2_tar_member {
     char *name, *link; /* in the walk's buffers; `link` is what a link points to */
     uint64_t offset, size;
-    char type; /* a file: '0', '7' or 0; a hard link: '1' */
+    char type; /* a file: '0', '7' or 0; a hard link: '1'; a sparse file of any format: 'S' */
 };
 
 /* A walk over the members, from the header at `at` on. */
@@ -34,8 +34,9 @@ int dl2_tar_walk_open(struct dl2_tar_walk *walk, const struct dl2_shard_source *
                       uint64_t bytes, struct dl2_error *error);
 void dl2_tar_walk_close(struct dl2_tar_walk *walk);
 
-/* Sets *member to the next member, of any type: 1, or 0 at the end. DL2_ERR_FORMAT for damaged
- * headers and files that are cut short, DL2_ERR_LIMIT for names above 1 MiB. */
+/* Sets *member to the next member, of any type: 1, or 0 at the end of the file. Behind the empty
+ * blocks that close a tar file another may follow, as `cat a.tar b.tar` joins them. DL2_ERR_FORMAT
+ * for damaged headers and files that are cut short, DL2_ERR_LIMIT for names above 1 MiB. */
 int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struct dl2_error *error);
 
 /* Sets *out to `size` bytes (at most DL2_TAR_LOOK) at `offset`, valid until the next call. */

@@ -551,6 +551,13 @@ static void test_webdataset_rules(void **state)
     tar_add(&tar, "val/rose/1.jpg", "2");
     tar_end(&tar, "t/tree.tar");
     expect_split("t", "val", "val/rose/1:0");
+    /* Joined: the second begins behind the empty blocks that close the first. */
+    tar_labelled(&tar, "1", "0");
+    memset(tar.bytes + tar.size, 0, 10240);
+    tar.size += 10240;
+    tar_labelled(&tar, "2", "1");
+    tar_end(&tar, "joined.tar");
+    expect_split("joined.tar", "all", "1:0 2:1");
     /* A tar file beside folders is not what they are about. */
     put("mixed/rose/1.jpg");
     tar_end(&tar, "mixed/old.tar");
@@ -802,6 +809,12 @@ static void test_tar_refusals(void **state)
     tar_add(&tar, "a/1.cls", "2");
     tar_end(&tar, "s/whole.tar");
     refuse("s", DL2_ERR_FORMAT, "a/1.cls comes twice");
+    tar_add(&tar, "a/1.jpg", "x");
+    memset(tar.bytes + tar.size, 0, 1024);
+    memcpy(tar.bytes + tar.size + 1024, "no header", 9);
+    tar.size += 1536;
+    tar_end(&tar, "s/whole.tar"); /* which bytes behind its end are there nobody knows */
+    refuse("s", DL2_ERR_FORMAT, "the header at 2048 is damaged");
     put("s/more.tar.gz");
     refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
     put("z.tgz");
@@ -813,7 +826,14 @@ static void test_tar_refusals(void **state)
     refuse("e.tar", DL2_ERR_FORMAT, "no name");
     tar.size += tar_member(tar.bytes, "s.jpg", 'S', "x", 1);
     tar_end(&tar, "e.tar");
-    refuse("e.tar", DL2_ERR_UNSUPPORTED, "sparse");
+    refuse("e.tar", DL2_ERR_UNSUPPORTED, "s.jpg is a sparse file");
+    /* The same as GNU tar --sparse --format=posix writes it: its map would become the image. */
+    static const char sparse[] = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+                                 "25 GNU.sparse.name=b.jpg\n30 GNU.sparse.realsize=100000\n";
+    tar.size += tar_member(tar.bytes, "PaxHeaders/b.jpg", 'x', sparse, strlen(sparse));
+    tar_add(&tar, "GNUSparseFile.9/b.jpg", "1\n0\n1\n");
+    tar_end(&tar, "e.tar");
+    refuse("e.tar", DL2_ERR_UNSUPPORTED, "b.jpg is a sparse file");
     tar.size += tar_member(tar.bytes, "p", 'x', "99 path=x\n", 10);
     tar_end(&tar, "e.tar");
     refuse("e.tar", DL2_ERR_FORMAT, "pax header");
