@@ -18,7 +18,7 @@
 struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
-    struct dl2_sample_boxes boxes; /* of label files */
+    struct dl2_sample_boxes boxes;
     struct dl2_sample_mask mask;
     struct dl2_video_notes notes;
 };
@@ -75,6 +75,21 @@ static int check_mask(const struct check *check, struct checker *checker, size_t
     return status;
 }
 
+static int check_boxes(const struct check *check, struct checker *checker, size_t item,
+                       const struct dl2_image_info *info, struct dl2_error *error)
+{
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
+    const struct dl2_crop_box whole = {0, 0, width, height, false};
+    DL2_TRY(dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item, error));
+    const int status = dl2_boxes_show(&checker->boxes, &check->boxes, &check->config,
+                                      (uint32_t)item, width, height, &whole, error);
+    struct dl2_sample sample;
+    dl2_dataset_image(check->dataset, item, &sample);
+    if (status < 0)
+        dl2_error_prefix(error, "%s: boxes '%s'", sample.path, check->boxes.text);
+    return status;
+}
+
 /* Reads and decodes. */
 static int check_file(const struct check *check, struct checker *checker, size_t item,
                       struct dl2_error *error)
@@ -83,15 +98,17 @@ static int check_file(const struct check *check, struct checker *checker, size_t
     const uint8_t *data;
     size_t size;
     DL2_TRY(dl2_dataset_read(check->dataset, item, &checker->encoded, &data, &size, error));
-    const int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
-                           ? check_video(check, checker, data, size, error)
-                           : check_image(check, checker, data, size, &info, error);
+    int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
+                     ? check_video(check, checker, data, size, error)
+                     : check_image(check, checker, data, size, &info, error);
     struct dl2_sample sample;
     dl2_dataset_image(check->dataset, item, &sample);
     if (status < 0)
         dl2_error_prefix(error, "%s: decode", sample.path);
-    return status == DL2_OK && check->config.mask ? check_mask(check, checker, item, &info, error)
-                                                  : status;
+    if (status == DL2_OK && check->config.mask)
+        status = check_mask(check, checker, item, &info, error);
+    return status == DL2_OK && check->boxes.text ? check_boxes(check, checker, item, &info, error)
+                                                 : status;
 }
 
 static int read_voxels(struct dl2_volume *volume, struct dl2_bytes *memory, struct dl2_error *error)
@@ -136,12 +153,9 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
     struct checker *checker = &check->checkers[worker];
     struct dl2_error *result = &check->results[slot];
     dl2_error_clear(result);
-    int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VOLUME
-                     ? check_volume(check, checker, item, result)
-                     : check_file(check, checker, item, result);
-    if (status == DL2_OK)
-        status =
-            dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item, result);
+    const int status = dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VOLUME
+                           ? check_volume(check, checker, item, result)
+                           : check_file(check, checker, item, result);
     if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_copy(error, result);
     return DL2_OK;

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "loader/boxes.h"
 #include "loader/instance_masks.h"
+#include "pixels/resolution.h"
 #include "tests/loader/pictures.h"
 
 #include <inttypes.h>
@@ -262,6 +263,61 @@ static void test_another_aspect_is_refused(void **state)
     dl2_boxes_free(&boxes);
 }
 
+/* Does an image of width x height count as one of of_width x of_height, resized? */
+static bool is_accepted(uint32_t of_width, uint32_t of_height, uint32_t width, uint32_t height)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_box_source source = {.text = (char *)"boxes.json"};
+    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    struct dl2_sample_boxes boxes = {0};
+    const struct dl2_crop_box whole = {0, 0, width, height, false};
+    char text[512];
+    snprintf(text, sizeof text,
+             COCO("{\"id\": 7, \"file_name\": \"a\", \"width\": %" PRIu32 ", \"height\": %" PRIu32
+                  "}",
+                  CATEGORY, OBJECT("\"bbox\": [0, 0, %" PRIu32 ", %" PRIu32 "]")),
+             of_width, of_height, of_width, of_height);
+    assert_int_equal(dl2_coco_open(write_json(text), NULL, false, &source.coco, &error), DL2_OK);
+    const int status = dl2_boxes_show(&boxes, &source, &config, 0, width, height, &whole, &error);
+    if (status == DL2_OK) /* the box of the whole image */
+        expect_box(&boxes.view, 0, 0, 0, (float)config.height, (float)config.height);
+    dl2_coco_close(source.coco);
+    dl2_boxes_free(&boxes);
+    return status == DL2_OK;
+}
+
+/* Every size that dl2-transcode gives, also to images that it has resized before, and what rounds
+ * down or up instead; larger images, too. */
+static void test_resized_images_are_accepted(void **state)
+{
+    static const uint32_t sides[] = {4000, 3000, 6016, 1333, 641, 97};
+    static const uint32_t limits[] = {32, 96, 128, 160, 224, 256, 320, 511};
+    enum { SIDES = sizeof sides / sizeof *sides, LIMITS = sizeof limits / sizeof *limits };
+    for (size_t i = 0; i < (size_t)SIDES * SIDES * LIMITS * LIMITS; i++) {
+        const uint32_t width = sides[i % SIDES], height = sides[i / SIDES % SIDES];
+        const uint32_t limit = limits[i / SIDES / SIDES % LIMITS];
+        const uint32_t next = limits[i / SIDES / SIDES / LIMITS];
+        const struct dl2_resolution shortest = {.short_side = limit};
+        const struct dl2_resolution fit = {.width = limit, .height = next};
+        const struct dl2_resolution again = {.short_side = next};
+        uint32_t w = width, h = height;
+        dl2_resolution_apply(&fit, &w, &h);
+        bool good = is_accepted(width, height, w, h) && is_accepted(w, h, width, height);
+        w = width;
+        h = height;
+        dl2_resolution_apply(&shortest, &w, &h);
+        dl2_resolution_apply(&again, &w, &h);
+        good = good && is_accepted(width, height, w, h);
+        if (!good)
+            fail_msg("%" PRIu32 "x%" PRIu32 " at %" PRIu32 " and %" PRIu32, width, height, limit,
+                     next);
+    }
+    assert_true(is_accepted(4000, 3000, 213, 160) && is_accepted(4000, 3000, 214, 160));
+    assert_false(is_accepted(4000, 3000, 215, 160) || is_accepted(4000, 3000, 211, 160));
+    assert_false(is_accepted(4000, 3000, 160, 213) || is_accepted(4000, 3000, 3000, 4000));
+    assert_false(is_accepted(213, 160, 4000, 2980));
+}
+
 /* ---- the loader ---- */
 
 /* Boxes of all pictures, number i with i % 4 of them; one picture is not in the file. */
@@ -455,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_what_is_good_is_read),
         cmocka_unit_test(test_boxes_follow_the_crop),
         cmocka_unit_test(test_another_aspect_is_refused),
+        cmocka_unit_test(test_resized_images_are_accepted),
         cmocka_unit_test(test_the_same_for_all_workers),
         cmocka_unit_test(test_what_does_not_go_with_boxes),
         cmocka_unit_test(test_label_files_beside_images),

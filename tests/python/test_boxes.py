@@ -11,7 +11,7 @@ import warnings
 import numpy
 
 import dl2
-from small_dataset import needs_torch, run, scratch, torch, write_picture
+from small_dataset import needs_torch, pillow, run, scratch, torch, write_picture
 
 COUNT = 12
 CATEGORIES = 1, 3, 90
@@ -175,7 +175,12 @@ class Boxes(unittest.TestCase):
         batches = self.load(train=False, val_crop="squash", max_bad=1)
         seen = [boxes for batch in batches for boxes in batch.boxes]
         self.assertEqual(sum(boxes["image_id"] == -1 for boxes in seen), 1)
-        self.assertRegex(batches.bad[0], "b/003.*decode: boxes .* the image is of 49x57, and boxes are those of one of 98x154")
+        says = "the image is of 49x57, and boxes are those of one of 98x154"
+        self.assertRegex(batches.bad[0], f"b/003.*decode: boxes .* {says}")
+        checked = subprocess.run(["dl2-load", "check", "--boxes", self.file, self.folder], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 1, checked.stderr)
+        self.assertRegex(checked.stderr, f"b/003.*boxes .* {says}")
+        self.assertIn("12 images, 1 bad", checked.stdout)
         self.coco["images"].pop(3)
         for annotation in self.coco["annotations"]:
             annotation["bbox"] = [value / 2 for value in annotation["bbox"]]
@@ -185,6 +190,46 @@ class Boxes(unittest.TestCase):
                 n = int(name[-3:])
                 plain = expected(self.coco, name, (0, 0, 40 + 3 * n, 60 - n, 0), (24, 36))
                 numpy.testing.assert_allclose(numpy.asarray(boxes["boxes"]), plain["boxes"], rtol=0, atol=1e-5)
+
+    def test_variants_of_other_resolutions(self):
+        """Photographs, some on their side by EXIF, resized to sides that cut a pixel: folders and shards that are read in slices."""
+        image = pillow()
+        coco = {"images": [], "annotations": [], "categories": [{"id": 1}]}
+        os.makedirs(f"{self.folder}/src/a")
+        for n in range(4):
+            exif = image.Exif()
+            exif[0x0112] = (1, 6, 3, 8)[n]
+            pixels = numpy.random.default_rng(n).integers(0, 255, (6, 8, 3), dtype=numpy.uint8)
+            image.fromarray(pixels).resize((1000, 750)).save(f"{self.folder}/src/a/{n}.jpg", exif=exif)
+            width, height = (750, 1000) if n % 2 else (1000, 750)
+            coco["images"].append({"id": n, "file_name": f"a/{n}.jpg", "width": width, "height": height})
+            for box in (0, 0, width, height), (100, 200, 300.5, 400), (width - 90, 5, 80, 70):
+                coco["annotations"].append({"id": len(coco["annotations"]), "image_id": n, "category_id": 1, "iscrowd": 0,
+                                            "bbox": box, "area": box[2] * box[3]})
+        self.coco = coco
+        self.write(coco)
+        for container in "folder", "tar":
+            run("dl2-transcode", "--q", "60", "--container", container, "--short", "32,111,160,224,full", f"{self.folder}/src",
+                f"{self.folder}/{container}")
+            for name in "jpeg-60", *(f"jpeg-60@{short}" for short in (32, 111, 160, 224)):
+                path = f"{self.folder}/{container}/{name}"
+                self.assertIn(" 0 bad", run("dl2-load", "check", "--boxes", self.file, path))
+                for train in False, True:
+                    batches = dl2.Loader(path, 2, train=train, split="all", image_size=(24, 36), boxes=self.file, max_bad=0)
+                    sizes = {image["file_name"][:-4]: (image["width"], image["height"]) for image in coco["images"]}
+                    short = int(name.split("@")[1]) if "@" in name else 750
+                    for batch in batches:
+                        for boxes, index, shown in zip(batch.boxes, batch.indices.tolist(), numpy.asarray(batch.crop_boxes)):
+                            key = batches.dataset.keys[index]
+                            width, height = sizes[key]
+                            small = [int(side * short / 750 + 0.5) for side in (width, height)]
+                            shown = shown.astype(float)
+                            shown[[0, 2]] *= width / small[0]
+                            shown[[1, 3]] *= height / small[1]
+                            plain = expected(coco, key, shown, (24, 36))
+                            self.assertEqual(boxes["image_id"], plain["image_id"])
+                            numpy.testing.assert_allclose(numpy.asarray(boxes["boxes"]), plain["boxes"], rtol=0, atol=1e-3)
+                    self.assertEqual(batches.bad, [])
 
     def test_refusals(self):
         for settings, says in (({"min_visibility": 0.5, "boxes": None}, "min_visibility needs boxes"),
