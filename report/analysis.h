@@ -34,7 +34,8 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 
 /* What is asked of a study. */
 struct dl2_question {
-    double tolerance; /* points of accuracy that a variant may lose */
+    double tolerance;  /* points of accuracy that a variant may lose */
+    const char *group; /* how images are grouped, as --group has it; NULL: each is by itself */
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
      * open; count 0: it is looked at once, with all seeds and the whole error. */
     struct dl2_looks looks;

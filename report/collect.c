@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "report/result_files.h"
 #include "report/search_results.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ static json_t *load_results(struct dl2_study *study, const char *path, const cha
 {
     struct dl2_error why = DL2_ERROR_INIT;
     json_t *out = NULL;
-    dl2_json_load(path, schema, &out, &why);
+    dl2_result_load(path, schema, &out, &why);
     dl2_study_note_broken(study, &why);
     return out ? dl2_keep_json(out) : NULL;
 }
@@ -524,7 +525,7 @@ static void read_evaluation(struct dl2_study *study, struct dl2_study_run *run,
     double *accuracy = dl2_keep(study->variant_count, sizeof *accuracy, "variants");
     for (size_t v = 0; v < study->variant_count; v++)
         accuracy[v] = NAN;
-    dl2_json_load(path, "dl2-evaluation/1", &report, &why);
+    dl2_result_load(path, "dl2-evaluation/1", &report, &why);
     dl2_study_note_broken(study, &why);
     json_array_foreach(json_object_get(report, "val"), i, set)
     {

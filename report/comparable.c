@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/scope.h"
+#include "report/result_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -255,17 +256,20 @@ static void compare_trainings(struct dl2_study *study, const char *arch)
 
 /* -- the files that a variant has now -- */
 
-/* Adds up the images of the variant's list that are for training; false if there is none. */
-static bool sum_training_files(const struct dl2_study_variant *variant, double *images,
-                               double *bytes)
+/* Adds up the images of the variant's list that are for training; false if there is none, or a
+ * figure in it cannot be, which is noted. */
+static bool sum_training_files(struct dl2_study *study, const struct dl2_study_variant *variant,
+                               double *images, double *bytes)
 {
     static const char split[] = "train/";
+    struct dl2_error why = DL2_ERROR_INIT;
     DL2_AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     FILE *list = variant->list_path ? fopen(variant->list_path, "r") : NULL;
     *images = *bytes = 0;
-    while (list && getline(&line, &capacity, list) > 0) {
+    while (list && why.status == DL2_OK && getline(&line, &capacity, list) > 0) {
         json_auto_t *row = json_loads(line, 0, NULL);
+        dl2_result_check(row, "dl2-variant.jsonl", variant->list_path, &why);
         if (strncmp(dl2_json_get_text(row, "key", ""), split, sizeof split - 1) != 0)
             continue;
         *images += 1;
@@ -273,7 +277,8 @@ static bool sum_training_files(const struct dl2_study_variant *variant, double *
     }
     if (list)
         fclose(list);
-    return list;
+    dl2_study_note_broken(study, &why);
+    return list && why.status == DL2_OK;
 }
 
 /* Leaves out a training on other files than `today`, which have so many bytes. */
@@ -300,7 +305,7 @@ static void compare_variant_files(struct dl2_study *study)
         for (size_t i = study->run_count; i-- > 0;) {
             const struct dl2_study_run *run = &study->runs[i];
             if (run->variant != v || run->made_ns >= variant->made_ns ||
-                (isnan(images) && !sum_training_files(variant, &images, &bytes)))
+                (isnan(images) && !sum_training_files(study, variant, &images, &bytes)))
                 continue;
             if (run->train_images == images)
                 compare_bytes(study, i, bytes, "the variant has now");

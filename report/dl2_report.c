@@ -13,22 +13,25 @@
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/plan.h"
+#include "report/result_files.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 #include "report/study.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct {
-    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings, *group;
+    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
     struct dl2_question question;
     struct dl2_codec_choice codecs;
     double accuracy;
     bool decide, forecast, new_plan, answer;
 } arguments = {
-    .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
+    .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = NAN, .accuracy = NAN};
 
 /* What an option has an effect on. */
 enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2, NO_STUDY = 4, STUDIES = ONE_STUDY | SEVERAL_STUDIES };
@@ -104,7 +107,7 @@ static int check_codecs(const struct dl2_study *study, struct dl2_error *error)
                                  choice->metric, *known ? known : "none");
 }
 
-static const char by_regex[] = "regex:";
+static const char by_regex[] = "regex:", no_groups[] = "none";
 
 /* By an expression, a table's column, or a file. */
 static int read_groups(const char *name, struct dl2_grouping *groups, struct dl2_error *error)
@@ -123,6 +126,8 @@ static int read_groups(const char *name, struct dl2_grouping *groups, struct dl2
 static int parse_group(const char *text, void *value, struct dl2_error *error)
 {
     *(const char **)value = text;
+    if (strcmp(text, no_groups) == 0)
+        return DL2_OK;
     if (strncmp(text, by_regex, sizeof by_regex - 1) == 0) {
         DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups;
         return read_groups(text, &groups, error);
@@ -136,11 +141,22 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
                                              text);
 }
 
+/* Prints the table and ends the process, as --version does. */
+static int print_list(const char *text, void *value, struct dl2_error *error)
+{
+    static const char *const words[] = {"figures", NULL};
+    (void)value;
+    DL2_TRY(dl2_parse_word(text, words, error));
+    dl2_result_figures_print();
+    exit(DL2_EXIT_OK);
+}
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output), .commands = STUDIES},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
      "Percentage points of accuracy that a recommended variant may lose", AT(question.tolerance),
-     .max = 100, .commands = STUDIES},
+     .max = 100, .unset = "the study's own, which its page in FOLDER/report has; without one 1",
+     .commands = STUDIES},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Accuracy to which the time of training is compared", AT(accuracy), .max = 100,
      .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
@@ -148,7 +164,9 @@ static const struct dl2_option options[] = {
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
      AT(question.looks), .parse = parse_looks,
-     .unset = "one look at all seeds, which leaves a quarter for later ones", .commands = STUDIES},
+     .unset = "the study's own; without one a look at all seeds, which leaves a quarter for later "
+              "ones",
+     .commands = STUDIES},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
@@ -179,8 +197,10 @@ static const struct dl2_option options[] = {
      "Which validation images belong together and count as one, such as near duplicates or images "
      "of one patient: regex:REGEX (the group of an image is what the POSIX extended expression, or "
      "its first parenthesis, matches in its key), a file of lines KEY, tab, GROUP, or a table with "
-     "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN",
-     AT(group), .parse = parse_group, .unset = "each image counts by itself",
+     "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN; none: each image "
+     "counts "
+     "by itself",
+     AT(question.group), .parse = parse_group, .unset = "the study's own; without one, none",
      .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
@@ -203,6 +223,11 @@ static const struct dl2_option options[] = {
      "Write each plot for LaTeX, too, to DIR: data, a gnuplot script, and NAME.tex with NAME.pdf, "
      "which \\input takes; DIR/figures.tex is a document with all of them",
      AT(latex), .commands = STUDIES, .unset = "no such files"},
+    {DL2_OPTION_PARSE, "list", 0, "WHAT",
+     "List what is checked in the files of a study, and exit: figures (schema, field, unit, lowest "
+     "and highest value, whole or real, the field beside it that is at least as large); one line "
+     "each, with tabs between the columns",
+     .parse = print_list},
     {DL2_OPTION_END},
 };
 
@@ -224,9 +249,11 @@ static const struct dl2_program program = {
         "probability of any wrong recommendation is at most 2.5% for each network. The tests count "
         "the chance of training and, where trainings kept their predictions, the choice of "
         "validation images. "
-        "FOLDER/report/plan.json keeps what was asked whenever a verdict was shown: a later report "
+        "FOLDER/report/plan.json keeps what was asked whenever a page in FOLDER/report showed a "
+        "verdict: a later one "
         "on other trainings, or with another tolerance, is a further look, which shares the 2.5% "
-        "with those before it, and says what was changed after results were seen. "
+        "with those before it, and says what was changed after results were seen. A page elsewhere "
+        "asks the same as the study's own, unless options ask otherwise, and is no look. "
         "Only comparable results count: a network's trainings that differ in data and seed alone, "
         "and loading that was measured as the original's. The rest is left out, and named with "
         "what differs.\n\n"
@@ -301,9 +328,9 @@ static int group_images(struct dl2_study *study, struct dl2_conditions *conditio
                         struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups = {0};
-    if (!arguments.group)
+    if (!arguments.question.group)
         return DL2_OK;
-    DL2_TRY(read_groups(arguments.group, &groups, error));
+    DL2_TRY(read_groups(arguments.question.group, &groups, error));
     DL2_TRY(dl2_study_group(study, &groups, error));
     if (study->arch_count && !study->grouped)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -327,6 +354,47 @@ static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_er
     return DL2_OK;
 }
 
+/* Fills in what no option asks as the studies' own pages ask it. */
+static int complete_question(char *const *folders, size_t count, struct dl2_error *error)
+{
+    struct dl2_question *question = &arguments.question;
+    struct dl2_asked first, asked;
+    const bool has_tolerance = !isnan(question->tolerance), has_looks = question->looks.count;
+    for (size_t i = 0; i < count; i++) {
+        DL2_TRY(dl2_plan_asked(folders[i], &asked, error));
+        asked.tolerance = isnan(asked.tolerance) ? 1 : asked.tolerance;
+        first = i ? first : asked;
+        if (!has_tolerance && asked.tolerance != first.tolerance)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s has a tolerance of %g points, %s of %g: name one by "
+                                 "--tolerance",
+                                 folders[0], first.tolerance, folders[i], asked.tolerance);
+        if (!has_looks && memcmp(&asked.looks, &first.looks, sizeof asked.looks) != 0)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s and %s were looked at after other numbers of seeds: name them "
+                                 "by --interim",
+                                 folders[0], folders[i]);
+    }
+    question->tolerance = has_tolerance ? question->tolerance : first.tolerance;
+    question->looks = has_looks ? question->looks : first.looks;
+    if (!question->group)
+        question->group = count == 1 ? first.group : NULL;
+    else if (strcmp(question->group, no_groups) == 0)
+        question->group = NULL;
+    return DL2_OK;
+}
+
+/* Is the page, or the JSON for dl2-study, what the study itself shows? */
+static bool is_own_page(const char *folder)
+{
+    struct stat own, other;
+    DL2_AUTO_FREE char *place = dl2_need(dl2_folder_of(arguments.output));
+    return arguments.decide ||
+           (dl2_make_folder_of(arguments.output, NULL) == DL2_OK && stat(place, &own) == 0 &&
+            stat(dl2_text("%s/report", folder), &other) == 0 && own.st_dev == other.st_dev &&
+            own.st_ino == other.st_ino);
+}
+
 /* The analysis of each network, by the plan's questions, and the look at it. */
 static int analyse(struct dl2_page *page, struct dl2_error *error)
 {
@@ -334,7 +402,8 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
     page->analyses = dl2_keep(study->arch_count, sizeof *page->analyses, "the report");
     page->speeds = dl2_keep(study->arch_count, sizeof *page->speeds, "the report");
     DL2_TRY(check_codecs(study, error));
-    DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, &page->plan, error));
+    DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, is_own_page(page->folder),
+                          &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
         page->analyses[a] = dl2_analyse(study, study->archs[a], &page->plan.questions[a]);
         page->speeds[a] = dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy);
@@ -458,6 +527,7 @@ static int print_json(const struct dl2_page *page, struct dl2_error *error)
 /* Collects, analyses, and prints JSON or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
+    DL2_TRY(complete_question((char *const[]){(char *)folder}, 1, error));
     struct dl2_page page = {.folder = folder,
                             .command = arguments.command,
                             .about = arguments.about,
@@ -475,6 +545,7 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
                           struct dl2_error *error)
 {
     struct dl2_several_studies several;
+    DL2_TRY(complete_question(folders, count, error));
     dl2_looks_plan(&arguments.question.looks, 0, 1);
     const struct dl2_study_selection selection = {.variants = split_list(arguments.variants)};
     DL2_TRY(dl2_several_studies_collect(folders, count, &selection, &arguments.question, &several,

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -284,9 +285,30 @@ static size_t count_repeated(json_t *old, const json_t *now)
     return repeated;
 }
 
+/* A file of groups by its path from the study's folder if it lies below it, so that a copy of the
+ * study has its own; else the whole path. Any other way to group is as it was. */
+static json_t *show_group(const char *folder, const char *group)
+{
+    DL2_AUTO_FREE char *file = group ? realpath(group, NULL) : NULL;
+    DL2_AUTO_FREE char *whole = file ? realpath(folder, NULL) : NULL;
+    const size_t length = whole ? strlen(whole) : 0;
+    if (!group)
+        return json_null();
+    if (length && strncmp(file, whole, length) == 0 && file[length] == '/')
+        return dl2_json_text(file + length + 1);
+    return dl2_json_text(file ? file : group);
+}
+
+static const char *group_of(const char *folder, const json_t *look)
+{
+    const char *group = dl2_json_get_text(look, "group", NULL);
+    const char *below = group ? dl2_text("%s/%s", folder, group) : NULL;
+    return below && dl2_is_file(below) ? below : group ? dl2_text_copy(group) : NULL;
+}
+
 /* This look, without what it spends and claims. Kept. */
-static json_t *describe(const struct dl2_study *study, const struct dl2_question *question,
-                        json_t *trainings)
+static json_t *describe(const char *folder, const struct dl2_study *study,
+                        const struct dl2_question *question, json_t *trainings)
 {
     const struct dl2_looks *looks = &question->looks;
     json_t *planned = json_array(), *variants = json_object(), *groups = json_object();
@@ -307,8 +329,9 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
         if (study->images[a].group && json_object_get(trainings, study->archs[a]))
             json_object_set_new(groups, study->archs[a], sum_groups(&study->images[a]));
     json_t *look = dl2_keep_json(json_pack(
-        "{s:o,s:f,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance", question->tolerance,
-        "planned", planned, "variants", variants, "groups", groups, "repeated", 0, "networks"));
+        "{s:o,s:f,s:o,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance", question->tolerance,
+        "planned", planned, "variants", variants, "group", show_group(folder, question->group),
+        "groups", groups, "repeated", 0, "networks"));
     json_auto_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
                                    planned, "groups", groups, "trainings", trainings);
     const char *text = dl2_keep_block(json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT));
@@ -703,11 +726,35 @@ static void open_look(struct dl2_plan *plan, const struct dl2_study *study,
     write_notes(plan, looks, plan->look, nothing_left);
 }
 
+int dl2_plan_asked(const char *folder, struct dl2_asked *asked, struct dl2_error *error)
+{
+    json_t *file = NULL;
+    json_auto_t *answer = NULL;
+    *asked = (struct dl2_asked){.tolerance = NAN};
+    DL2_TRY(load(plan_path(folder), &file, error));
+    json_t *looks = json_object_get(file, "looks");
+    const size_t count = json_array_size(looks);
+    dl2_json_load(dl2_text("%s/report/answer.json", folder), "dl2-answer/1", &answer, NULL);
+    const long long shown = dl2_json_get_integer(answer, "look", 0);
+    json_t *json =
+        json_array_get(looks, shown > 0 && (size_t)shown <= count ? (size_t)shown - 1 : count - 1);
+    if (!json)
+        return DL2_OK;
+    const struct plan_look look = look_of(json);
+    size_t i;
+    const json_t *seeds;
+    asked->tolerance = look.tolerance;
+    asked->group = group_of(folder, json);
+    json_array_foreach(look.planned, i, seeds) if (asked->looks.count < DL2_MAX_LOOKS - 1)
+        asked->looks.seeds[asked->looks.count++] = (size_t)json_integer_value(seeds);
+    return DL2_OK;
+}
+
 int dl2_plan_open(const char *folder, const struct dl2_study *study,
-                  const struct dl2_question *question, struct dl2_plan *plan,
+                  const struct dl2_question *question, bool records, struct dl2_plan *plan,
                   struct dl2_error *error)
 {
-    *plan = (struct dl2_plan){.lock = -1};
+    *plan = (struct dl2_plan){.lock = -1, .records = records};
     plan->questions = dl2_keep(study->arch_count, sizeof *plan->questions, "the plan");
     plan->within = dl2_keep(study->arch_count, study->variant_count * sizeof(bool), "the plan");
     plan->path = plan_path(folder);
@@ -719,9 +766,10 @@ int dl2_plan_open(const char *folder, const struct dl2_study *study,
     }
     if (json_object_size(plan->trainings) == 0)
         return DL2_OK;
-    plan->lock = lock_folder(plan->path, NULL);
+    if (records)
+        plan->lock = lock_folder(plan->path, NULL);
     DL2_TRY(load(plan->path, &plan->file, error));
-    plan->now = describe(study, question, plan->trainings);
+    plan->now = describe(folder, study, question, plan->trainings);
     const size_t count = json_array_size(json_object_get(plan->file, "looks"));
     DL2_AUTO_FREE struct plan_look *looks = dl2_room(count + 1, sizeof *looks, "the plan");
     open_look(plan, study, question, looks, count);
@@ -756,11 +804,18 @@ int dl2_plan_record(struct dl2_plan *plan, const struct dl2_study *study,
                     const struct dl2_analysis *analyses, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
+    struct dl2_sentence writer;
+    if (plan->is_new && !plan->records) {
+        writer = new_note(plan);
+        dl2_say(&writer, "This page is not recorded as a look at the study, because it is not in "
+                         "the folder report/ of the study.");
+        return DL2_OK;
+    }
     const int status = plan->is_new ? record_look(plan, study, analyses, &why) : DL2_OK;
     unlock(&plan->lock);
     if (status != DL2_ERR_SYSTEM)
         return dl2_error_copy(error, &why);
-    struct dl2_sentence writer = new_note(plan);
+    writer = new_note(plan);
     dl2_say(&writer,
             "This look at the results was not recorded, so a later report does not count it: %s.",
             why.message);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What was asked of a study whenever its results were seen: FOLDER/report/plan.json, "dl2-plan/1"
- * of docs/formats.md.
+ * of docs/formats.md. Pages in FOLDER/report and --decide are looks at the study. A page elsewhere
+ * is shown as the look that it would be, and not recorded.
  *
  * The first report that shows a verdict is look 1, and its question is the plan: tolerance,
  * variants, networks, seeds. A report on other trainings, or with another question, is a further
@@ -36,22 +37,32 @@ struct dl2_plan {
     const char *path;
     json_t *file, *now, *trainings;
     bool *within;
-    bool is_new;
+    bool is_new, records;
     int lock; /* on the file's folder, -1: none */
 };
+
+/* What was asked of a study. */
+struct dl2_asked {
+    double tolerance;       /* points; NAN: no look was recorded */
+    struct dl2_looks looks; /* planned ones, without shares */
+    const char *group;      /* as --group has it; NULL: each image was by itself */
+};
+
+/* What the study's own page shows, FOLDER/report/answer.json; without it the last look. */
+int dl2_plan_asked(const char *folder, struct dl2_asked *asked, struct dl2_error *error);
 
 /*
  * Reads the plan and makes this look's questions of `question`, in which looks have no shares yet.
  * A file that is broken is an error: nobody knows what it has spent. Waits for another process that
- * has a plan of this folder open, until dl2_plan_record() or its end.
+ * has a plan of this folder open, until dl2_plan_record() or its end, if it `records` this look.
  */
 int dl2_plan_open(const char *folder, const struct dl2_study *study,
-                  const struct dl2_question *question, struct dl2_plan *plan,
+                  const struct dl2_question *question, bool records, struct dl2_plan *plan,
                   struct dl2_error *error);
 
 /* Writes this look and its claims down, unless it was seen before, and lets others have the plan.
- * For analyses [arch_count] of the plan's questions, before anybody sees them. A file that can't be
- * written is a note. */
+ * For analyses [arch_count] of the plan's questions, before anybody sees them. A look that is not
+ * recorded, also because the file can't be written, is a note. */
 int dl2_plan_record(struct dl2_plan *plan, const struct dl2_study *study,
                     const struct dl2_analysis *analyses, struct dl2_error *error);
 

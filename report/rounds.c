@@ -2,6 +2,7 @@
 #include "report/rounds.h"
 
 #include "common/json.h"
+#include "report/result_files.h"
 #include "report/study.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static void add_round(struct dl2_rounds *rounds, const char *path, const char *n
     const bool loads = strcmp(network, loader) == 0;
     struct dl2_error why = DL2_ERROR_INIT;
     json_t *report = NULL;
-    if (dl2_unless_memory(dl2_json_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why),
+    if (dl2_unless_memory(dl2_result_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why),
                           &why) < 0) {
         dl2_words_add(&rounds->broken, dl2_text("%s", why.message));
         return;

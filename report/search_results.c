@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/keep.h"
+#include "report/result_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +13,15 @@
 #include <string.h>
 
 /* Takes the validations out of a model's own report. A model that has not begun has none. */
-static void read_curve(const char *folder, const json_t *trial, struct dl2_searched *model)
+static void read_curve(const char *folder, const json_t *trial, struct dl2_searched *model,
+                       struct dl2_error *broken)
 {
     json_auto_t *report = NULL;
     size_t i;
     json_t *epoch;
     const char *path = dl2_text("%s/%s", folder, dl2_json_get_text(trial, "report", ""));
-    if (dl2_json_load(path, "dl2-experiment/1", &report, NULL) < 0)
+    if (!dl2_is_file(path) ||
+        dl2_unless_memory(dl2_result_load(path, "dl2-experiment/1", &report, broken), broken) < 0)
         return;
     const json_t *epochs = json_object_get(report, "epochs");
     const size_t most = json_array_size(epochs) + 1;
@@ -81,7 +84,7 @@ static void read_models(const char *folder, struct dl2_search_results *results)
             model->outcome = DL2_SEARCHED_BEST;
             results->best = model;
         }
-        read_curve(folder, trial, model);
+        read_curve(folder, trial, model, &results->broken);
     }
     qsort_r(results->ranked, results->count, sizeof *results->ranked, compare_ranks,
             results->models);
@@ -105,7 +108,7 @@ struct dl2_search_results dl2_search_results_collect(const char *folder)
         const char *path = search_path(folder, i);
         json_t *report = NULL;
         if (dl2_is_file(path) &&
-            dl2_unless_memory(dl2_json_load(path, "dl2-search/1", &report, &results.broken),
+            dl2_unless_memory(dl2_result_load(path, "dl2-search/1", &report, &results.broken),
                               &results.broken) == DL2_OK) {
             results.report = dl2_keep_json(report);
             read_models(i ? dl2_text("%s/search", folder) : folder, &results);

@@ -10,6 +10,7 @@
 #include "report/metric_trust.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/result_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ void dl2_section_crops(const struct dl2_page *page, struct dl2_bytes *html)
         return;
     struct dl2_error why = DL2_ERROR_INIT;
     struct gallery gallery = {.page = page, .html = html};
-    int status = dl2_json_load(path, "dl2-crops/2", &crops, &why);
+    int status = dl2_result_load(path, "dl2-crops/2", &crops, &why);
     const json_t *list = json_object_get(crops, "crops");
     if (status < 0 || json_array_size(list))
         dl2_html_markup(

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/result_files.h"
 
 #include <math.h>
 
@@ -101,7 +102,7 @@ static json_t *load_survey(const struct dl2_page *page, struct dl2_error *why)
     json_t *survey = NULL;
     if (!dl2_is_file(path))
         return NULL;
-    dl2_unless_memory(dl2_json_load(path, "dl2-survey/1", &survey, why), why);
+    dl2_unless_memory(dl2_result_load(path, "dl2-survey/1", &survey, why), why);
     return survey;
 }
 

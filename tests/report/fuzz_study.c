@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
     struct dl2_page page = {.title = "fuzz", .folder = root, .study = &study, .tolerance = 1};
     const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}, {0}}, .draws = 3};
-    const int opened = dl2_plan_open(root, &study, &question, &page.plan, NULL);
+    const int opened = dl2_plan_open(root, &study, &question, true, &page.plan, NULL);
     page.analyses = dl2_keep(study.arch_count, sizeof *page.analyses, "analyses");
     page.speeds = dl2_keep(study.arch_count, sizeof *page.speeds, "speeds");
     for (size_t a = 0; a < study.arch_count; a++) {

@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib.sh"
 keep_plans=yes
 . "$srcdir/tests/report/make_study.sh"
-study=$work/study page=$work/page.html plan=$work/study/report/plan.json
+study=$work/study page=$work/study/report/report.html plan=$work/study/report/plan.json
 report() { dl2-report --gnuplot "$work/none" "$@" -o "$page" "$study"; }
 silent() { ! grep -qF -- "$2" "$1" || fail "${1##*/} says '$2'"; }
 looks() { grep -c '"tolerance"' "$plan"; }
@@ -27,6 +27,7 @@ trained() { # SEED...
 expect 0 report
 [ ! -e "$plan" ] || fail "a plan of a study without trainings"
 trained 1 2 3
+rm -r "$study/report"
 cp -R "$study" "$work/whole"
 
 # The first report is the plan. The same one again, also elsewhere, is the same look with the same bytes.
@@ -40,7 +41,38 @@ expect 0 report
 expect 0 dl2-report --decide "$study"
 cmp "$plan" "$work/first.json" && cmp "$page" "$work/first.html" || fail "the same report is another look"
 
+# Elsewhere: no look, whatever is asked, and what no option asks is what the study's own page asks.
+elsewhere() { expect 0 dl2-report --gnuplot "$work/none" "$@" -o "$work/elsewhere.html" "$study"; }
+cp "$work/out" "$work/decisions"
+elsewhere
+cmp "$work/answer.json" "$study/report/answer.json" || fail "the same question elsewhere has another answer"
+silent "$work/out" "not recorded"
+elsewhere --tolerance 2
+says "$work/out" "less than 2 points" "This page is not recorded as a look at the study" "from 1 to 2 points"
+says "$work/elsewhere.html" "This page is not recorded as a look at the study"
+cmp "$plan" "$work/first.json" || fail "a page elsewhere is a look"
+again
+elsewhere
+says "$work/out" "less than 1 point" "not recorded"
+[ ! -e "$plan" ] || fail "a page elsewhere is the first look"
+expect 0 report --tolerance 2 --interim 2,3,4
+cp "$plan" "$work/first.json"; cp "$work/out" "$work/printed"
+elsewhere
+cmp "$work/out" "$work/printed" || fail "elsewhere the answer is another"
+cmp "$plan" "$work/first.json" || fail "a page elsewhere is a look"
+expect 0 dl2-report --decide "$study"
+cmp "$plan" "$work/first.json" || fail "--decide asks something else"
+elsewhere --tolerance 0 # is a tolerance, too
+says "$work/out" "less than 0 points"
+# After several looks it is the one that the study's page shows.
+expect 0 report --tolerance 3
+expect 0 report --tolerance 2
+elsewhere
+says "$work/out" "less than 2 points"
+again
+
 # More seeds, another tolerance, a codec that is left out: each is said, and each is a further look.
+expect 0 report
 trained 4 5
 expect 0 report
 noted "Changed after results were seen: seeds 4 5 added (look 2 of this plan)."
@@ -62,7 +94,7 @@ trained 4
 expect 0 report
 cp "$page" "$work/then.html"
 expect 0 report --tolerance 3
-expect 0 report
+expect 0 report --tolerance 1
 cmp "$page" "$work/then.html" || fail "an earlier look is shown otherwise"
 is "$(looks)" 2 "looks"
 
@@ -152,8 +184,11 @@ if [ -n "${PYTHON3:-}" ]; then
     noted "Changed after results were seen: images grouped otherwise (look 2 of this plan)."
     says "$plan" '"spent": 0.9375'
     says "$work/out" "jpeg-50 is the smallest that may" # the claim without groups does not stand
+    cp "$work/out" "$work/printed"
+    elsewhere
+    cmp "$work/out" "$work/printed" || fail "elsewhere images are not grouped as the study groups them"
     expect 0 report --tolerance 4 --group 'regex:p[0-9][0-9]'
-    expect 0 report --tolerance 4
+    expect 0 report --group none
     silent "$work/out" "Changed after"
     silent "$work/out" "is the smallest that may"
     is "$(looks)" 2 "looks"
@@ -208,8 +243,8 @@ noted "1 earlier plan of this study was given up."
 again
 printf '#!/bin/sh\nkill -9 $PPID\n' >"$work/killer"
 chmod +x "$work/killer"
-dl2-report --gnuplot "$work/killer" -o "$work/killed.html" "$study" >"$work/out" 2>&1
-[ $? -gt 128 ] && [ ! -e "$work/killed.html" ] || fail "the report was not killed: $(cat "$work/out")"
+dl2-report --gnuplot "$work/killer" -o "$page" "$study" >"$work/out" 2>&1
+[ $? -gt 128 ] && [ ! -e "$page" ] || fail "the report was not killed: $(cat "$work/out")"
 is "$(looks)" 1 "looks after a kill"
 echo half >"$study/report/.plan.json.dl2-tmp"
 cp "$plan" "$work/first.json"
@@ -219,17 +254,17 @@ trained 4
 expect 0 report
 noted "Changed after results were seen: seed 4 added (look 2 of this plan)."
 
-# Where it can't be written: said, and the report is made.
+# Where it can't be written: said, and the answer is given.
 again
 : >"$study/report"
-expect 0 report
-says "$work/out" "This look at the results was not recorded" "$study/report"
-says "$page" "This look at the results was not recorded" "webp-50"
+expect 0 dl2-report --decide "$study"
+says "$work/err" "This look at the results was not recorded" "$study/report"
+says "$work/out" webp-50
 rm "$study/report"
 if [ "$(id -u)" -ne 0 ]; then
     chmod a-w "$study"
-    expect 0 report
+    expect 0 dl2-report --decide "$study"
     chmod u+w "$study"
-    says "$work/out" "This look at the results was not recorded"
+    says "$work/err" "This look at the results was not recorded"
 fi
 exit 0

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/result_files.h"
+
+#include "common/json.h"
+#include "common/keep.h"
+#include "common/scope.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The table */
+
+#define VARIANT    "dl2-variant/1"
+#define IMAGE      "dl2-variant.jsonl"
+#define QUALITY    "dl2-quality/1"
+#define LOAD       "dl2-load/1"
+#define RUN        "dl2-experiment/1"
+#define RATE       "dl2-rate/1"
+#define EVALUATION "dl2-evaluation/1"
+#define SEARCH     "dl2-search/1"
+#define SURVEY     "dl2-survey/1"
+#define CROPS      "dl2-crops/2"
+
+#define FRACTION  "fraction"
+#define MOST      INFINITY
+#define AGGREGATE ".mean|median|p5|min|p95|max"
+/* A set of validation images in `final`, in `best`, or of an epoch. */
+#define RESULTS(schema, set)                                                                       \
+    {schema, set ".images", "images", 0, MOST, true},                                              \
+        {schema, set ".top1", FRACTION, 0, 1, .at_most = "top5"},                                  \
+        {schema, set ".top5|miou|mean_dice", FRACTION, 0, 1},                                      \
+        {schema, set ".iou|dice[]", FRACTION, 0, 1}, {schema, set ".loss", "nats", 0, MOST},       \
+    {                                                                                              \
+        schema, set ".pixels|voxels", "pixels or voxels", 0, MOST, true                            \
+    }
+/* What a training and a measurement of its speed have in common. */
+#define TRAINING(schema)                                                                           \
+    {schema, "seed", NULL, 0, MOST, true}, {schema, "classes", "classes", 1, MOST, true},          \
+        {schema, "train_images|val_images", "images", 0, MOST, true},                              \
+        {schema, "train_bytes", "bytes", 0, MOST, true},                                           \
+        {schema, "parameters", "parameters", 0, MOST, true},                                       \
+        {schema, "arguments.trainers", "trainings", 0, MOST, true},                                \
+        {schema, "machine.cores", "cores", 1, MOST, true},                                         \
+        {schema, "machine.memory_bytes", "bytes", 0, MOST},                                        \
+        {schema, "card.memory_bytes", "bytes", 0, MOST},                                           \
+        {schema, "stages[].epochs", "epochs", 0, MOST},                                            \
+        {schema, "epochs[].position", "epochs", 0, MOST},                                          \
+        {schema, "epochs[].trainers", "trainings", 0, MOST, true},                                 \
+        {schema, "epochs[].seconds|val_seconds|data_wait_seconds|compute_seconds", "seconds", 0,   \
+         MOST},                                                                                    \
+        {schema, "epochs[].images_per_second", "images/s", 0, MOST},                               \
+        {schema, "epochs[].data_stall|resident", FRACTION, 0, 1},                                  \
+        {schema, "epochs[].joules|joules_per_image", "joules", 0, MOST},                           \
+        {schema, "epochs[].train.top1", FRACTION, 0, 1, .at_most = "top5"},                        \
+        {schema, "epochs[].train.top5", FRACTION, 0, 1},                                           \
+        {schema, "timeline.period_seconds", "seconds", 0, MOST},                                   \
+        {schema, "timeline.*[]", NULL, 0, MOST},                                                   \
+        {schema, "rank_timelines[].period_seconds", "seconds", 0, MOST},                           \
+    {                                                                                              \
+        schema, "rank_timelines[].*[]", NULL, 0, MOST                                              \
+    }
+
+static const struct figure {
+    const char *schema;
+    /* Members, separated by points; [] are the elements of a list, * any member, a|b two. */
+    const char *field;
+    const char *unit; /* NULL: a number */
+    double low, high;
+    bool whole;
+    const char *at_most; /* a member beside it that is as large, where it is there */
+} figures[] = {
+    {VARIANT, "quality", NULL, 0, 100, true},
+    {VARIANT, "images|frames|resized|copied|missed|pixels_only|quantised", "images", 0, MOST, true},
+    {VARIANT, "pixels|source_pixels", "pixels", 0, MOST, true},
+    {VARIANT, "bytes|source_bytes|copied_bytes", "bytes", 0, MOST, true},
+    {VARIANT, "bits_per_pixel", "bits", 0, MOST},
+    {VARIANT, "encode_cpu_seconds|decode_cpu_seconds", "seconds", 0, MOST},
+    {VARIANT, "quantisation_error", NULL, 0, MOST},
+    {IMAGE, "bytes|source_bytes", "bytes", 0, MOST, true},
+    {QUALITY, "reference_files.lossy|of_known_quality", "files", 0, MOST, true},
+    {QUALITY, "reference_files.median_quality", NULL, 1, 100},
+    {QUALITY, "variants[].quality", NULL, 0, 100, true},
+    {QUALITY, "variants[].images|identical|above_8_bits|at_16_bits|alpha|colours_differ|resized",
+     "images", 0, MOST, true},
+    {QUALITY, "variants[].pixels", "pixels", 0, MOST, true},
+    {QUALITY, "variants[].bytes|reference_bytes", "bytes", 0, MOST, true},
+    {QUALITY, "variants[].header_bytes", "bytes", 0, MOST, true, "bytes"},
+    {QUALITY, "variants[].bits_per_pixel", "bits", 0, MOST},
+    {QUALITY, "variants[].cpu_seconds", "seconds", 0, MOST},
+    {QUALITY, "variants[].metrics.*.images", "images", 0, MOST, true},
+    {QUALITY, "variants[].metrics.psnr_rgb|psnr_y|input_psnr" AGGREGATE "|of_mean_mse", "dB", 0,
+     MOST},
+    {QUALITY, "variants[].metrics.ssim|input_ssim|volume_ssim" AGGREGATE, NULL, -1, 1},
+    {QUALITY, "variants[].metrics.ms_ssim" AGGREGATE, NULL, 0, 1},
+    {QUALITY, "variants[].metrics.ssimulacra2" AGGREGATE, NULL, -MOST, 100},
+    {QUALITY, "variants[].metrics.ciede2000|ciede2000_p95|butteraugli_max|butteraugli_3" AGGREGATE,
+     NULL, 0, MOST},
+    {QUALITY, "variants[].per_image[].width|height", "pixels", 1, MOST, true},
+    {QUALITY, "variants[].per_image[].bytes|reference_bytes", "bytes", 0, MOST, true},
+    {QUALITY, "variants[].per_image[].header_bytes", "bytes", 0, MOST, true, "bytes"},
+    {QUALITY, "variants[].per_image[].psnr_rgb|psnr_y|input_psnr", "dB", 0, MOST},
+    {QUALITY, "variants[].per_image[].ssim|input_ssim|volume_ssim", NULL, -1, 1},
+    {QUALITY, "variants[].per_image[].ms_ssim", NULL, 0, 1},
+    {QUALITY, "variants[].per_image[].ssimulacra2", NULL, -MOST, 100},
+    {QUALITY, "variants[].per_image[].ciede2000|ciede2000_p95|butteraugli_max|butteraugli_3", NULL,
+     0, MOST},
+    {LOAD, "images", "images", 0, MOST, true},
+    {LOAD, "epochs", "epochs", 0, MOST, true},
+    {LOAD, "batch", "images", 1, MOST, true},
+    {LOAD, "workers", "worker threads", 1, MOST, true},
+    {LOAD, "seconds|cpu_seconds|slow_seconds", "seconds", 0, MOST},
+    {LOAD, "images_per_second|images_per_core_second", "images/s", 0, MOST},
+    {LOAD, "stages.read|decode|transform|operations|wait", "seconds", 0, MOST},
+    {LOAD, "bytes_read|peak_rss_bytes|loader_bytes", "bytes", 0, MOST, true},
+    {LOAD, "config.cache_bytes", "bytes", 0, MOST},
+    {LOAD, "allocations_per_image", "allocations", 0, MOST},
+    {LOAD, "requests|encoded_hits|decoded_hits|aside", NULL, 0, MOST, true},
+    {LOAD, "resident", FRACTION, 0, 1},
+    {LOAD, "per_epoch[].images", "images", 0, MOST, true},
+    {LOAD, "per_epoch[].seconds|cpu_seconds", "seconds", 0, MOST},
+    {LOAD, "per_epoch[].bytes_read|disk_bytes", "bytes", 0, MOST, true},
+    {LOAD, "batch_gaps.p50|p95|p99|max", "seconds", 0, MOST},
+    {LOAD, "scaling[].workers", "worker threads", 1, MOST, true},
+    {LOAD, "scaling[].images_per_second|images_per_core_second", "images/s", 0, MOST},
+    {LOAD, "machine.cores", "cores", 1, MOST, true},
+    {LOAD, "machine.memory_bytes", "bytes", 0, MOST},
+    TRAINING(RUN),
+    RESULTS(RUN, "epochs[].val[]"),
+    RESULTS(RUN, "final[]"),
+    RESULTS(RUN, "best[]"),
+    TRAINING(RATE),
+    {RATE, "measured.seconds", "seconds", 0, MOST},
+    {RATE, "measured.images", "images", 0, MOST},
+    {RATE, "measured.images_per_second", "images/s", 0, MOST},
+    {RATE, "measured.data_stall", FRACTION, 0, 1},
+    {RATE, "measured.joules_per_image", "joules", 0, MOST},
+    {EVALUATION, "seed", NULL, 0, MOST, true},
+    {EVALUATION, "seconds", "seconds", 0, MOST},
+    RESULTS(EVALUATION, "val[]"),
+    {SEARCH, "epochs|all_epochs", "epochs", 0, MOST},
+    {SEARCH, "trials[].epochs|goal", "epochs", 0, MOST},
+    {SEARCH, "trials[].rank", NULL, 1, MOST, true},
+    {SEARCH, "trials[].accuracy", FRACTION, 0, 1},
+    {SEARCH, "trials[].loss", "nats", 0, MOST},
+    {SURVEY, "images", "images", 0, MOST, true},
+    {SURVEY, "splits.*", "images", 0, MOST, true},
+    {SURVEY, "formats.*.images", "images", 0, MOST, true},
+    {SURVEY, "classes", "classes", 0, MOST, true},
+    {SURVEY, "formats.*.bytes", "bytes", 0, MOST, true},
+    {SURVEY, "formats.*.pixels", "pixels", 0, MOST, true},
+    {SURVEY, "quality.min|p95|max", NULL, 0, 100},
+    {SURVEY, "width|height|short.min|max", "pixels", 1, MOST},
+    {SURVEY, "bits_per_pixel.min|max", "bits", 0, MOST},
+    {SURVEY, "quality|width|height|short|bytes|bits_per_pixel.histogram[]", "images", 0, MOST,
+     true},
+    {SURVEY, "duplicates.groups", "groups", 0, MOST, true},
+    {SURVEY, "duplicates.images|val_near_train", "images", 0, MOST, true},
+    {SURVEY, "duplicates.across_splits|across_classes", "groups", 0, MOST, true},
+    {CROPS, "crops[].x|y", "pixels", 0, MOST, true},
+    {CROPS, "crops[].width|height", "pixels", 1, 1024, true},
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+/* ---- Checking */
+
+/* The way to a value, from its end; it becomes text only for a message. */
+struct way {
+    const struct way *before; /* NULL: the top of the file */
+    const char *name;         /* of a member; NULL: an element */
+    size_t index;
+};
+
+/* "final[0].top1" */
+static void write_way(const struct way *way, char *out, size_t size)
+{
+    if (!way)
+        return;
+    write_way(way->before, out, size);
+    const size_t used = strlen(out);
+    if (way->name)
+        snprintf(out + used, size - used, "%s%.60s", used ? "." : "", way->name);
+    else
+        snprintf(out + used, size - used, "[%zu]", way->index);
+}
+
+/* "a fraction from 0 to 1", "a whole number of bytes, 0 or more". Kept. */
+static const char *describe(const struct figure *figure)
+{
+    const char *whole = figure->whole ? "whole " : "";
+    const char *what = !figure->unit ? dl2_text("a %snumber", whole)
+                       : strcmp(figure->unit, FRACTION) == 0
+                           ? "a fraction"
+                           : dl2_text("a %snumber of %s", whole, figure->unit);
+    return isinf(figure->high)  ? dl2_text("%s, %g or more", what, figure->low)
+           : isinf(figure->low) ? dl2_text("%s, at most %g", what, figure->high)
+                                : dl2_text("%s from %g to %g", what, figure->low, figure->high);
+}
+
+/* Rounding may put a quotient a little beyond its limit. */
+static bool is_above(double value, double limit)
+{
+    return value > limit + 1e-9 * (1 + fabs(limit));
+}
+
+struct checking {
+    const struct figure *figure;
+    const char *path;
+    struct dl2_error *error;
+};
+
+static int check_value(const struct checking *checking, const json_t *value, const json_t *members,
+                       const struct way *way)
+{
+    const struct figure *figure = checking->figure;
+    const double number = json_is_number(value) ? json_number_value(value) : NAN;
+    const json_t *limit = figure->at_most ? json_object_get(members, figure->at_most) : NULL;
+    const bool is_possible = !is_above(figure->low, number) && !is_above(number, figure->high) &&
+                             (!figure->whole || number == floor(number));
+    char where[256] = "";
+    if (!value || json_is_null(value) ||
+        (is_possible && !isnan(number) &&
+         !(json_is_number(limit) && is_above(number, json_number_value(limit)))))
+        return DL2_OK;
+    write_way(way, where, sizeof where);
+    if (is_possible && !isnan(number))
+        return dl2_error_set(checking->error, DL2_ERR_FORMAT,
+                             "%s: %s is %g: expected at most %s, which is %g", checking->path,
+                             where, number, figure->at_most, json_number_value(limit));
+    DL2_AUTO_FREE char *other = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    return dl2_error_set(checking->error, DL2_ERR_FORMAT, "%s: %s is %.60s: expected %s%s",
+                         checking->path, where,
+                         json_is_number(value) ? dl2_text("%.6g", number)
+                         : other               ? other
+                                               : "?",
+                         describe(figure),
+                         figure->high == 1 && number > 1 && number <= 100
+                             ? dl2_text("; %g%% is %g", number, number / 100)
+                             : "");
+}
+
+static int check_field(const struct checking *checking, const json_t *at, const char *field,
+                       const struct way *way);
+
+/* A member, or the elements of one; `after` is what follows its name in the field. */
+static int check_member(const struct checking *checking, const json_t *members, const char *name,
+                        const char *after, const struct way *before)
+{
+    const json_t *value = json_object_get(members, name), *item;
+    const struct way own = {before, name, 0};
+    size_t i;
+    if (strncmp(after, "[]", 2) != 0)
+        return *after ? check_field(checking, value, after + 1, &own)
+                      : check_value(checking, value, members, &own);
+    json_array_foreach(value, i, item)
+    {
+        const struct way element = {&own, NULL, i};
+        DL2_TRY(after[2] ? check_field(checking, item, after + 3, &element)
+                         : check_value(checking, item, NULL, &element));
+    }
+    return DL2_OK;
+}
+
+/* All that `field` names below `at`. */
+static int check_field(const struct checking *checking, const json_t *at, const char *field,
+                       const struct way *way)
+{
+    const char *after = field + strcspn(field, ".["), *key;
+    char name[64];
+    json_t *ignored;
+    if (*field == '*') {
+        json_object_foreach((json_t *)at, key, ignored)
+            DL2_TRY(check_member(checking, at, key, after, way));
+        return DL2_OK;
+    }
+    for (size_t length; field < after; field += length + (field[length] == '|')) {
+        length = strcspn(field, "|.[");
+        snprintf(name, sizeof name, "%.*s", (int)length, field);
+        DL2_TRY(check_member(checking, at, name, after, way));
+    }
+    return DL2_OK;
+}
+
+int dl2_result_check(const json_t *json, const char *schema, const char *path,
+                     struct dl2_error *error)
+{
+    for (size_t i = 0; i < FIGURES; i++)
+        if (strcmp(figures[i].schema, schema) == 0)
+            DL2_TRY(check_field(&(struct checking){&figures[i], path, error}, json,
+                                figures[i].field, NULL));
+    return DL2_OK;
+}
+
+int dl2_result_load(const char *path, const char *schema, json_t **out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_json_load(path, schema, out, error));
+    const int status = dl2_result_check(*out, schema, path, error);
+    if (status < 0) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void dl2_result_figures_print(void)
+{
+    for (size_t i = 0; i < FIGURES; i++)
+        printf("%s\t%s\t%s\t%g\t%g\t%s\t%s\n", figures[i].schema, figures[i].field,
+               figures[i].unit ? figures[i].unit : "-", figures[i].low, figures[i].high,
+               figures[i].whole ? "whole" : "real", figures[i].at_most ? figures[i].at_most : "-");
+}

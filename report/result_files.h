@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The JSON files that a study's results are in, with the figures that docs/formats.md describes. A
+ * figure that cannot be, such as a percentage in the place of a fraction or a negative size, makes
+ * the whole file unusable: nobody knows what else in it is wrong.
+ */
+#ifndef DL2_REPORT_RESULT_FILES_H
+#define DL2_REPORT_RESULT_FILES_H
+
+#include "common/error.h"
+
+#include <jansson.h>
+
+/*
+ * dl2_json_load() of a file of results, and dl2_result_check(). NULL `error`: the caller does not
+ * ask why.
+ */
+int dl2_result_load(const char *path, const char *schema, json_t **out, struct dl2_error *error);
+
+/*
+ * Checks all figures of `json` that the table has for `schema`. DL2_ERR_FORMAT names `path`, the
+ * field, its value and what is expected. A field that is missing or null is not known, and no
+ * error.
+ */
+int dl2_result_check(const json_t *json, const char *schema, const char *path,
+                     struct dl2_error *error);
+
+/* Prints the table, a line for each row, with tabs between the columns. */
+void dl2_result_figures_print(void);
+
+#endif
