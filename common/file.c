@@ -141,6 +141,15 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
     return DL2_OK;
 }
 
+bool dl2_file_has(const char *path, const void *data, size_t size)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes there = DL2_BYTES_INIT;
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size == size &&
+           dl2_file_read(path, size, &there, NULL) == DL2_OK && there.size == size &&
+           (!size || !memcmp(there.data, data, size));
+}
+
 bool dl2_write_all(int fd, const void *data, size_t size)
 {
     for (const char *at = data; size;) {

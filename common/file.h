@@ -51,6 +51,9 @@ bool dl2_write_all(int fd, const void *data, size_t size);
 int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error);
 
+/* Is `path` a file with these bytes? */
+bool dl2_file_has(const char *path, const void *data, size_t size);
+
 /*
  * Writes a file without a name, where the file system has such (O_TMPFILE), and names it; else, or
  * to take an old file's place, under the temporary name "FOLDER/.NAME.dl2-tmp", then renames. At no

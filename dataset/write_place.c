@@ -28,31 +28,26 @@ static bool is_numbered(const char *name, const struct dl2_numbered_name *form)
     return digits && !strcmp(name + length + digits, form->end);
 }
 
-/* Does a writer of any packed container give shards this name? */
-static bool is_shard(const char *name)
+static bool is_of_format(const char *name, const struct dl2_shard_format *format)
+{
+    return is_numbered(name, &format->shard) || is_numbered(name, &format->companion) ||
+           !strcmp(name, format->classes_name);
+}
+
+/* Does a writer give a file this name: of the format that lies here, where none is known of any? */
+static bool is_written_here(const char *name, const struct dl2_shard_format *format)
 {
     const struct dl2_container *container;
-    for (size_t i = 0; (container = dl2_container_at(i)); i++)
-        if (container->shards && is_numbered(name, &container->shards->shard))
+    if (!strcmp(name, DL2_INDEX_NAME) || (format && is_of_format(name, format)))
+        return true;
+    for (size_t i = 0; !format && (container = dl2_container_at(i)); i++)
+        if (container->shards && is_of_format(name, container->shards))
             return true;
     return false;
 }
 
-/* The same of any file. */
-static bool is_written_here(const char *name)
-{
-    const struct dl2_container *container;
-    for (size_t i = 0; (container = dl2_container_at(i)); i++) {
-        const struct dl2_shard_format *format = container->shards;
-        if (format &&
-            (is_numbered(name, &format->companion) || !strcmp(name, format->classes_name)))
-            return true;
-    }
-    return is_shard(name) || !strcmp(name, DL2_INDEX_NAME);
-}
-
 /* Is it ".NAME.dl2-tmp" of such a name? */
-static bool is_temporary(const char *name)
+static bool is_temporary(const char *name, const struct dl2_shard_format *format)
 {
     const size_t length = strlen(name), tail = strlen(DL2_TEMPORARY_SUFFIX);
     char inner[64];
@@ -61,7 +56,7 @@ static bool is_temporary(const char *name)
         return false;
     memcpy(inner, name + 1, length - tail - 1);
     inner[length - tail - 1] = '\0';
-    return is_written_here(inner);
+    return is_written_here(inner, format);
 }
 
 static bool is_facts(const char *name)
@@ -69,19 +64,23 @@ static bool is_facts(const char *name)
     return !strcmp(name, DL2_FACTS_SUMMARY_NAME) || !strcmp(name, DL2_FACTS_LINES_NAME);
 }
 
-static bool may_stay(const char *name, bool top)
+static int refuse(const char *path, const char *what, struct dl2_error *error)
 {
-    return name[0] == '.' || (top && is_facts(name));
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s is in the way: a packed dataset needs a %s of its own, or one that "
+                         "dl2-transcode has packed",
+                         path, what);
 }
 
 /*
- * Goes through a folder and its folders of splits (NULL: it is one): refuses what would be in the
- * way, and removes what a writer has left if `remove` says so.
+ * Goes through the place's folder, and its folders of splits: refuses what would be in the way, and
+ * removes what a writer has left if `remove` says so. The facts go, too: the caller writes those of
+ * the new dataset. What is hidden stays.
  */
-static int clear_folder(const char *path, const struct dl2_part_list *splits, bool own, bool remove,
-                        struct dl2_error *error)
+static int clear_folder(const struct dl2_write_place *place, const char *path, bool own,
+                        bool remove, struct dl2_error *error)
 {
-    const bool top = splits;
+    const bool top = !strcmp(path, place->root);
     DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(path);
     if (!folder)
         return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
@@ -93,26 +92,23 @@ static int clear_folder(const char *path, const struct dl2_part_list *splits, bo
         DL2_AUTO_FREE char *inner = dl2_path_join(path, name);
         if (!inner)
             return dl2_error_memory(error, "a dataset");
-        if (top && dl2_part_find(splits, name, strlen(name)) && dl2_is_folder(inner)) {
-            DL2_TRY(clear_folder(inner, NULL, own, remove, error));
+        if (top && dl2_part_find(&place->folders, name, strlen(name)) && dl2_is_folder(inner)) {
+            DL2_TRY(clear_folder(place, inner, own, remove, error));
             if (remove)
                 rmdir(inner); /* unless something hidden is there */
-        } else if (own && (is_written_here(name) || is_temporary(name))) {
+        } else if (own && (is_written_here(name, place->format) ||
+                           is_temporary(name, place->format) || (top && is_facts(name)))) {
             if (remove && unlink(inner) != 0 && errno != ENOENT)
                 return dl2_error_system(error, "%s: cannot be removed", inner);
-        } else if (!may_stay(name, top)) {
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s is in the way: a packed dataset needs a folder of its own, "
-                                 "or one that dl2-transcode has packed",
-                                 inner);
+        } else if (name[0] != '.') {
+            return refuse(inner, "folder", error);
         }
     }
     return DL2_OK;
 }
 
 /*
- * The same in a store. The facts go, too: the writer sends those of the new dataset. An object
- * whose name is hidden, or ends with the slash of a folder, stays.
+ * The same in a store. An object whose name ends with the slash of a folder stays, too.
  */
 static int clear_objects(struct dl2_write_place *place, bool own, bool remove,
                          struct dl2_error *error)
@@ -124,12 +120,9 @@ static int clear_objects(struct dl2_write_place *place, bool own, bool remove,
         const char *inner = top ? name : slash + 1;
         if (!*inner || *inner == '.')
             continue;
-        if (!own || !(is_written_here(inner) || (top && is_facts(inner)))) {
+        if (!own || !(is_written_here(inner, place->format) || (top && is_facts(inner)))) {
             DL2_AUTO_FREE char *shown = dl2_store_place_shown(place->store, name);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s is in the way: a packed dataset needs a prefix of its own, or "
-                                 "one that dl2-transcode has packed",
-                                 shown ? shown : name);
+            return refuse(shown ? shown : name, "prefix", error);
         }
         if (remove)
             DL2_TRY(dl2_store_place_remove(place->store, name, error));
@@ -140,7 +133,7 @@ static int clear_objects(struct dl2_write_place *place, bool own, bool remove,
 static int clear(struct dl2_write_place *place, bool own, bool remove, struct dl2_error *error)
 {
     return place->store ? clear_objects(place, own, remove, error)
-                        : clear_folder(place->root, &place->folders, own, remove, error);
+                        : clear_folder(place, place->root, own, remove, error);
 }
 
 static bool lists_shard(const struct dl2_index *index, const char *name)
@@ -151,26 +144,33 @@ static bool lists_shard(const struct dl2_index *index, const char *name)
     return n < index->shard_count;
 }
 
-static bool lists_all_objects(const struct dl2_index *index, const struct dl2_store_place *store)
+/* Does the index list all shards that are there? Other programs may have added some, and the first
+ * of these is in the way. */
+static int check_objects(const struct dl2_index *index, const struct dl2_store_place *store,
+                         struct dl2_error *error)
 {
     const char *name;
-    for (size_t i = 0; (name = dl2_store_place_object(store, i)); i++)
-        if (is_shard(dl2_path_base(name)) && !lists_shard(index, name))
-            return false;
-    return true;
+    for (size_t i = 0; (name = dl2_store_place_object(store, i)); i++) {
+        if (!is_numbered(dl2_path_base(name), &index->container->shards->shard) ||
+            lists_shard(index, name))
+            continue;
+        DL2_AUTO_FREE char *shown = dl2_store_place_shown(store, name);
+        return refuse(shown ? shown : name, "prefix", error);
+    }
+    return DL2_OK;
 }
 
-/* Does the index list all shards that are there? Other programs may have added some. */
-static bool lists_all_shards(const struct dl2_index *index, const char *root)
+static int check_shards(const struct dl2_index *index, const char *root, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list = {0};
-    const struct dl2_container *container = dl2_shards_probe(root);
-    if (!container || dl2_shards_list(container, root, false, &list, NULL) < 0)
-        return false;
-    for (size_t i = 0; i < list.count; i++)
-        if (!lists_shard(index, list.files[i].name))
-            return false;
-    return true;
+    DL2_TRY(dl2_shards_list(index->container, root, false, &list, error));
+    for (size_t i = 0; i < list.count; i++) {
+        if (lists_shard(index, list.files[i].name))
+            continue;
+        DL2_AUTO_FREE char *path = dl2_path_join(root, list.files[i].name);
+        return refuse(path ? path : list.files[i].name, "folder", error);
+    }
+    return DL2_OK;
 }
 
 /* The mark: this text, in a store the run, and, each behind a zero byte, the names of
@@ -211,8 +211,11 @@ static int find_own_container(struct dl2_write_place *place, bool *own, struct d
         return read_mark(place, mark, error);
     if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0)
         return DL2_OK;
-    *own = index.is_own && (place->store ? lists_all_objects(&index, place->store)
-                                         : lists_all_shards(&index, place->root));
+    *own = index.is_own;
+    if (*own)
+        DL2_TRY(place->store ? check_objects(&index, place->store, error)
+                             : check_shards(&index, place->root, error));
+    place->format = *own ? index.container->shards : NULL;
     for (uint32_t i = 0; *own && i < index.part_count; i++)
         DL2_TRY(note_folder(place, dl2_index_part(&index, i), error));
     return DL2_OK;
@@ -317,7 +320,10 @@ int dl2_write_place_open(const char *path, struct dl2_write_place *place, struct
     DL2_TRY(clear(place, own, false, error));
     DL2_TRY(dl2_make_folders(place->root, error));
     DL2_TRY(write_mark(place, error));
-    return own ? clear(place, true, true, error) : DL2_OK;
+    if (own)
+        DL2_TRY(clear(place, true, true, error));
+    place->format = NULL; /* what lies here from now on is this writer's */
+    return DL2_OK;
 }
 
 int dl2_write_place_add_folder(struct dl2_write_place *place, const char *name,

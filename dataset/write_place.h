@@ -23,6 +23,8 @@ struct dl2_write_place {
     /* Folders here that are of splits by names of their own: this writer's, and what an earlier one
      * has left. Only these may be cleared. */
     struct dl2_part_list folders;
+    /* What lay here before, as an index says; NULL: files of any format are a writer's. */
+    const struct dl2_shard_format *format;
     char *run; /* of a store: who writes, and since when */
 };
 

@@ -29,10 +29,18 @@ enum { MAX_STRAYS_NAMED = 10, MAX_RECORD_BYTES = 1 << 30 };
 
 /*
  * A hidden file in DEST: what SOURCE was when it was copied, as 16 digits and a newline, and in a
- * folder the paths of the files that were written beside images, each ended by 0.
+ * folder the paths of the files that copies have written, each ended by 0. A path is noted before
+ * its file is written, so that a rerun after a kill knows whose the file is.
  */
-#define RECORD_NAME ".dl2-beside"
+#define RECORD_NAME ".dl2-copy"
 enum { RECORD_HEAD = DL2_FACTS_ORIGIN_DIGITS + 1 };
+
+/* Paths below DEST, each ended by 0, and pointers to them once sort_paths() has sorted them. */
+struct paths {
+    struct dl2_bytes text;
+    const char **sorted;
+    size_t count;
+};
 
 /* A sample that was read, until it is its turn to be written. */
 struct reading {
@@ -57,10 +65,14 @@ struct copy {
     /* Of a container: another one once an image of SOURCE, what lies beside it, or the summary
      * changes. */
     char origin[DL2_FACTS_ORIGIN_DIGITS + 1];
-    /* Of class folders: the keys of SOURCE's images, sorted, what was written beside them, as in
-     * the record, and what could not be. */
+    /* Of class folders: the keys of SOURCE's images, sorted, and which of these were copied; what
+     * lay in DEST before; its files that earlier copies have written, and those of this one; and
+     * what could not be written beside images. */
     const char **keys;
-    struct dl2_bytes companions;
+    bool *copied;
+    struct dl2_file_list there;
+    struct paths before, now;
+    FILE *journal; /* the record while files are written */
     struct dl2_left_out left_out;
 };
 
@@ -120,38 +132,67 @@ static bool has_same_origin(const struct copy *copy)
            !memcmp(record.data, copy->origin, digits);
 }
 
-/* Writes the record, or removes it if it would say nothing. */
-static int write_record(const struct copy *copy, struct dl2_error *error)
+static int add_path(struct paths *paths, const char *path, struct dl2_error *error)
 {
-    /* A table has its own record and lock, a store has none. */
-    if (!dl2_output_is_folder(copy->options->dest))
-        return DL2_OK;
+    return dl2_bytes_append(&paths->text, path, strlen(path) + 1, error);
+}
+
+static int sort_paths(struct paths *paths, struct dl2_error *error)
+{
+    const char *text = (const char *)paths->text.data;
+    size_t count = 0;
+    for (size_t at = 0; at < paths->text.size; at += strlen(text + at) + 1)
+        count++;
+    DL2_TRY(DL2_NEW(&paths->sorted, count, "a copy", error));
+    for (size_t at = 0; at < paths->text.size; at += strlen(text + at) + 1)
+        paths->sorted[paths->count++] = text + at;
+    qsort(paths->sorted, paths->count, sizeof *paths->sorted, dl2_compare_texts);
+    return DL2_OK;
+}
+
+static bool has_path(const struct paths *paths, const char *path)
+{
+    return bsearch(&path, paths->sorted, paths->count, sizeof *paths->sorted, dl2_compare_texts);
+}
+
+static void free_paths(struct paths *paths)
+{
+    dl2_bytes_free(&paths->text);
+    free(paths->sorted);
+}
+
+/* Notes a file that is about to be written. */
+static int note_path(struct copy *copy, const char *path, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *record = NULL;
+    DL2_TRY(dl2_format(&record, error, "%s/" RECORD_NAME, copy->options->dest));
+    if (!copy->journal) {
+        const bool begins = !dl2_is_file(record);
+        copy->journal = fopen(record, "ae");
+        if (copy->journal && begins)
+            fprintf(copy->journal, "%s\n", copy->origin);
+        else if (copy->journal)
+            fputc('\0', copy->journal); /* behind a path that was cut */
+    }
+    return copy->journal && fwrite(path, strlen(path) + 1, 1, copy->journal) == 1 &&
+                   fflush(copy->journal) == 0
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written", record);
+}
+
+/* Writes the record anew. A table has its own record and lock, a store has none. */
+static int write_record(struct copy *copy, struct dl2_error *error)
+{
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
     DL2_AUTO_FREE char *path = NULL;
+    if (!dl2_output_is_folder(copy->options->dest))
+        return DL2_OK;
     DL2_TRY(dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest));
     DL2_TRY(dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error));
     DL2_TRY(dl2_bytes_append(&record, "\n", 1, error));
-    if (copy->companions.size)
-        DL2_TRY(dl2_bytes_append(&record, copy->companions.data, copy->companions.size, error));
-    if (copy->packed || copy->companions.size)
-        return dl2_file_write(path, record.data, record.size, error);
-    return unlink(path) == 0 || errno == ENOENT
-               ? DL2_OK
-               : dl2_error_system(error, "%s: can't be removed", path);
-}
-
-/* The paths of a block, NULL-ended; those that don't lie beside an image of SOURCE are left out. */
-static int list_companions(const struct dl2_folder_keys *keys, const struct dl2_bytes *paths,
-                           size_t start, char ***list, struct dl2_error *error)
-{
-    size_t count = 0;
-    for (size_t at = start; at < paths->size;) {
-        const char *path = (const char *)paths->data + at;
-        at += strlen(path) + 1;
-        if (dl2_sidecars_is_companion(keys, path))
-            DL2_TRY(dl2_list_append(list, &count, strdup(path), error));
-    }
-    return DL2_OK;
+    if (copy->now.text.size)
+        DL2_TRY(dl2_bytes_append(&record, copy->now.text.data, copy->now.text.size, error));
+    return dl2_file_write(path, record.data, record.size, error);
 }
 
 /* ---- Is there anything to do? */
@@ -221,44 +262,76 @@ static void keep_time(const char *path, const struct dl2_sample *sample)
     (void)utimensat(AT_FDCWD, path, times, 0);
 }
 
-static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
-                      const uint8_t *data, size_t size, struct dl2_error *error)
+/*
+ * Writes a file to DEST, unless it has these bytes already; `sample`: those of an image, which has
+ * its size and time then. What no copy has written there is in the way.
+ */
+static int put_file(struct copy *copy, const char *name, const uint8_t *data, size_t size,
+                    const struct dl2_sample *sample, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *path = NULL;
-    DL2_TRY(dl2_format(&path, error, "%s/%s.%s", copy->options->dest, sample->key, extension));
-    if (!copy->options->force && is_there(path, sample))
+    DL2_AUTO_FREE char *path = dl2_path_join(copy->options->dest, name);
+    struct stat info;
+    if (!path)
+        return dl2_error_memory(error, "a copy");
+    const bool is_own = has_path(&copy->before, name);
+    if (!is_own && lstat(path, &info) == 0 && !dl2_file_has(path, data, size))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, DL2_OUTPUT_IN_THE_WAY, path, "");
+    DL2_TRY(add_path(&copy->now, name, error));
+    if (sample ? !copy->options->force && is_there(path, sample) : dl2_file_has(path, data, size))
         return DL2_OK;
+    if (!is_own)
+        DL2_TRY(note_path(copy, name, error));
     DL2_TRY(dl2_make_folder_of(path, error));
     DL2_TRY(dl2_file_write(path, data, size, error));
+    if (!sample)
+        return DL2_OK;
     keep_time(path, sample);
     copy->result->written++;
     return DL2_OK;
 }
 
-static bool has_key(const void *context, const char *key)
+static const char **find_key(const struct copy *copy, const char *key)
 {
-    const struct copy *copy = context;
     return bsearch(&key, copy->keys, dl2_dataset_count(copy->dataset), sizeof *copy->keys,
                    dl2_compare_texts);
 }
 
-static int write_companions(struct copy *copy, const char *key, const struct dl2_sidecars *sidecars,
-                            struct dl2_error *error)
+static bool has_key(const void *context, const char *key)
+{
+    return find_key(context, key);
+}
+
+/* Was its image copied in this run? */
+static bool has_copied(const void *context, const char *key)
+{
+    const struct copy *copy = context;
+    const char **found = find_key(copy, key);
+    return found && copy->copied[found - copy->keys];
+}
+
+static int put_companion(struct copy *copy, const char *key, const struct dl2_sidecar *item,
+                         struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {has_key, copy};
-    for (size_t i = 0; i < sidecars->count; i++) {
-        const struct dl2_sidecar *item = &sidecars->items[i];
-        struct dl2_bytes *paths = &copy->companions;
-        if (!dl2_sidecars_can_hold(&keys, key, item->extension, item->bytes.data,
-                                   item->bytes.size)) {
-            dl2_left_out_count(&copy->left_out, item->extension);
-            continue;
-        }
-        DL2_TRY(dl2_sidecars_write(copy->options->dest, key, item, error));
-        DL2_TRY(dl2_bytes_append(paths, key, strlen(key), error));
-        DL2_TRY(dl2_bytes_append(paths, ".", 1, error));
-        DL2_TRY(dl2_bytes_append(paths, item->extension, strlen(item->extension) + 1, error));
+    DL2_AUTO_FREE char *name = NULL;
+    if (!dl2_sidecars_can_hold(&keys, key, item->extension, item->bytes.data, item->bytes.size)) {
+        dl2_left_out_count(&copy->left_out, item->extension);
+        return DL2_OK;
     }
+    DL2_TRY(dl2_format(&name, error, "%s.%s", key, item->extension));
+    return put_file(copy, name, item->bytes.data, item->bytes.size, NULL, error);
+}
+
+/* An image with what lies beside it. */
+static int put_files(struct copy *copy, const struct dl2_sample *sample, const char *extension,
+                     const struct reading *reading, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *name = NULL;
+    DL2_TRY(dl2_format(&name, error, "%s.%s", sample->key, extension));
+    DL2_TRY(put_file(copy, name, reading->data, reading->size, sample, error));
+    for (size_t i = 0; i < reading->sidecars.count; i++)
+        DL2_TRY(put_companion(copy, sample->key, &reading->sidecars.items[i], error));
+    copy->copied[find_key(copy, sample->key) - copy->keys] = true;
     return DL2_OK;
 }
 
@@ -312,14 +385,12 @@ static int write_sample(struct copy *copy, size_t index, struct reading *reading
     if (!*extension)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s: not an image", sample.path);
     if (!copy->writer)
-        DL2_TRY(write_file(copy, &sample, extension, data, size, error));
+        DL2_TRY(put_files(copy, &sample, extension, reading, error));
     else if (packs_clips(copy))
         DL2_TRY(pack_frame(copy, index, extension, reading, error));
     else
         DL2_TRY(dl2_writer_add_with_sidecars(copy->writer, sample.key, extension, sample.label,
                                              data, size, &reading->sidecars, error));
-    if (!copy->writer)
-        DL2_TRY(write_companions(copy, sample.key, &reading->sidecars, error));
     copy->result->written += copy->writer != NULL;
     copy->result->images++;
     copy->result->bytes += size;
@@ -414,105 +485,151 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
     return status;
 }
 
-/* ---- Images in a folder DEST that SOURCE lacks */
+/* ---- A folder DEST */
 
-/* The names of SOURCE's images in DEST, sorted; "KEY." where the bytes told the extension. */
-static int list_expected(const struct copy *copy, char ***names, struct dl2_error *error)
+static int compare_file(const void *name, const void *path)
 {
-    size_t count = 0;
+    return strcmp(name, *(char *const *)path);
+}
+
+/* The size of a file that lay in DEST and that no copy has written; UINT64_MAX: there is none. */
+static uint64_t foreign_size(const struct copy *copy, const char *name)
+{
+    const struct dl2_file_list *there = &copy->there;
+    char **found =
+        there->count ? bsearch(name, there->paths, there->count, sizeof name, compare_file) : NULL;
+    return found && !has_path(&copy->before, name) ? there->bytes[found - there->paths]
+                                                   : UINT64_MAX;
+}
+
+/* Looks for what would be overwritten before anything is. What has an image's size is compared with
+ * its bytes by put_file(). */
+static int check_foreign(const struct copy *copy, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *first = NULL, *more = NULL;
+    size_t count = foreign_size(copy, DL2_FACTS_SUMMARY_NAME) != UINT64_MAX;
+    if (count)
+        DL2_TRY(dl2_format(&first, error, "%s", DL2_FACTS_SUMMARY_NAME));
     for (size_t i = 0; i < dl2_dataset_count(copy->dataset); i++) {
         struct dl2_sample sample;
-        char *name;
+        DL2_AUTO_FREE char *name = NULL;
         dl2_dataset_sample(copy->dataset, i, &sample);
         DL2_TRY(dl2_format(&name, error, "%s.%s", sample.key, sample.extension));
-        DL2_TRY(dl2_list_append(names, &count, name, error));
-    }
-    qsort(*names, count, sizeof **names, dl2_compare_texts);
-    return DL2_OK;
-}
-
-/* Is the file called `name`, below DEST, one of them? Changes it for a moment. */
-static bool is_expected(char **expected, size_t count, char *name)
-{
-    if (bsearch(&name, expected, count, sizeof *expected, dl2_compare_texts))
-        return true;
-    const size_t stem = dl2_path_stem_length(name);
-    if (!name[stem])
-        return false;
-    const char kept = name[stem + 1];
-    name[stem + 1] = '\0';
-    const bool found = bsearch(&name, expected, count, sizeof *expected, dl2_compare_texts) != NULL;
-    name[stem + 1] = kept;
-    return found;
-}
-
-static int handle_strays(struct copy *copy, struct dl2_error *error)
-{
-    const char *dest = copy->options->dest;
-    const struct dl2_folder_keys keys = {has_key, copy};
-    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
-    DL2_AUTO_LIST char **expected = NULL;
-    DL2_TRY(list_expected(copy, &expected, error));
-    DL2_TRY(dl2_list_files(dest, &files, error));
-    int status = DL2_OK;
-    size_t removed = 0, left = 0;
-    for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
-        if (!dl2_codec_is_image_file(files.paths[i]) ||
-            dl2_sidecars_is_companion(&keys, files.paths[i]) ||
-            is_expected(expected, dl2_dataset_count(copy->dataset), files.paths[i]))
+        const uint64_t size = foreign_size(copy, name);
+        if (size == UINT64_MAX || size == sample.bytes)
             continue;
-        bool gone = false;
-        if (copy->options->prune)
-            status = dl2_output_remove(dest, files.paths[i], &gone, error);
-        removed += gone;
-        if (!gone && left++ < MAX_STRAYS_NAMED)
-            dl2_progress_message(copy->progress, "%s/%s: no source image accounts for it", dest,
-                                 files.paths[i]);
+        if (!count++)
+            DL2_TRY(dl2_format(&first, error, "%s", name));
     }
-    if (left > MAX_STRAYS_NAMED)
-        dl2_progress_message(copy->progress, "%s: and %zu more like it", dest,
-                             left - MAX_STRAYS_NAMED);
-    if (left)
-        dl2_progress_message(
-            copy->progress,
-            copy->options->prune
-                ? "%s: they lie elsewhere, behind symbolic links, and are left alone"
-                : "%s: such images are left alone; --prune removes them",
-            dest);
-    if (removed)
-        dl2_progress_message(copy->progress,
-                             "%s: %zu images that no source image accounts for were removed", dest,
-                             removed);
-    return status;
+    if (!count)
+        return DL2_OK;
+    DL2_AUTO_FREE char *path = dl2_path_join(copy->options->dest, first);
+    DL2_TRY(dl2_format(&more, error, " with %zu more files", count - 1));
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, DL2_OUTPUT_IN_THE_WAY, path ? path : first,
+                         count > 1 ? more : "");
 }
 
-/* ---- What lay beside images of an earlier run, and is gone from SOURCE */
-
-static int remove_old_companions(const struct copy *copy, struct dl2_error *error)
-{
-    const struct dl2_folder_keys keys = {has_key, copy};
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
-    DL2_AUTO_LIST char **old = NULL, **wanted = NULL;
-    DL2_TRY(read_record(copy, &record, error));
-    DL2_TRY(list_companions(&keys, &record, RECORD_HEAD, &old, error));
-    DL2_TRY(list_companions(&keys, &copy->companions, 0, &wanted, error));
-    return dl2_sidecars_remove_others(copy->options->dest, old, wanted, error);
-}
-
-/* ---- The run */
-
-static int sort_keys(struct copy *copy, struct dl2_error *error)
+static int begin_folder(struct copy *copy, struct dl2_error *error)
 {
     const size_t count = dl2_dataset_count(copy->dataset);
     DL2_TRY(DL2_NEW(&copy->keys, count, "a copy", error));
+    DL2_TRY(DL2_NEW(&copy->copied, count, "a copy", error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(copy->dataset, i, &sample);
         copy->keys[i] = sample.key;
     }
     qsort(copy->keys, count, sizeof *copy->keys, dl2_compare_texts);
+    DL2_TRY(dl2_list_files(copy->options->dest, &copy->there, error));
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes record = DL2_BYTES_INIT;
+    DL2_TRY(read_record(copy, &record, error));
+    if (record.size > RECORD_HEAD)
+        DL2_TRY(dl2_bytes_append(&copy->before.text, record.data + RECORD_HEAD,
+                                 record.size - RECORD_HEAD, error));
+    DL2_TRY(sort_paths(&copy->before, error));
+    return check_foreign(copy, error);
+}
+
+/* What becomes of the files that lay in DEST and that this copy has not written. */
+struct tidying {
+    size_t removed, strays, beside; /* images removed; images left; files of others beside images */
+    const char *first_beside;
+};
+
+/* An image, or a file of an earlier copy, that SOURCE has no more. */
+static int tidy_stray(struct copy *copy, struct tidying *tidying, const char *path, bool image,
+                      bool remove, struct dl2_error *error)
+{
+    bool gone = false;
+    if (remove)
+        DL2_TRY(dl2_output_remove(copy->options->dest, path, &gone, error));
+    if (image && !gone && tidying->strays++ < MAX_STRAYS_NAMED)
+        dl2_progress_message(copy->progress, "%s/%s: no source image accounts for it",
+                             copy->options->dest, path);
+    tidying->removed += image && gone;
+    return !gone && has_path(&copy->before, path) ? add_path(&copy->now, path, error) : DL2_OK;
+}
+
+/*
+ * What earlier copies have put beside an image that was copied, and SOURCE lacks, goes with the
+ * image that it belonged to. Images that failed keep what they have.
+ */
+static int tidy_file(struct copy *copy, struct tidying *tidying, const char *path,
+                     struct dl2_error *error)
+{
+    const struct dl2_folder_keys all = {has_key, copy}, copied = {has_copied, copy};
+    const bool own = has_path(&copy->before, path), image = dl2_codec_is_image_file(path);
+    DL2_AUTO_FREE char *stem = strndup(path, dl2_path_stem_length(path));
+    if (!stem)
+        return dl2_error_memory(error, "a copy");
+    if (dl2_sidecars_is_companion(&all, path)) {
+        if (!own && !tidying->beside++)
+            tidying->first_beside = path;
+        const bool stale = own && dl2_sidecars_is_companion(&copied, path);
+        return own ? tidy_stray(copy, tidying, path, false, stale, error) : DL2_OK;
+    }
+    if (image && find_key(copy, stem) && !has_copied(copy, stem))
+        return own ? add_path(&copy->now, path, error) : DL2_OK;
+    const bool facts = !strcmp(path, DL2_FACTS_SUMMARY_NAME);
+    return image || own
+               ? tidy_stray(copy, tidying, path, image, copy->options->prune || facts, error)
+               : DL2_OK;
+}
+
+static int tidy_folder(struct copy *copy, struct dl2_error *error)
+{
+    struct dl2_progress *progress = copy->progress;
+    const char *dest = copy->options->dest;
+    struct tidying tidying = {0};
+    struct paths written = {0};
+    DL2_TRY(dl2_bytes_append(&written.text, copy->now.text.data, copy->now.text.size, error));
+    int status = sort_paths(&written, error);
+    for (size_t i = 0; status == DL2_OK && i < copy->there.count; i++)
+        if (!has_path(&written, copy->there.paths[i]))
+            status = tidy_file(copy, &tidying, copy->there.paths[i], error);
+    free_paths(&written);
+    DL2_TRY(status);
+    if (tidying.strays > MAX_STRAYS_NAMED)
+        dl2_progress_message(progress, "%s: and %zu more like it", dest,
+                             tidying.strays - MAX_STRAYS_NAMED);
+    if (tidying.strays)
+        dl2_progress_message(
+            progress,
+            copy->options->prune
+                ? "%s: they lie elsewhere, behind symbolic links, and are left alone"
+                : "%s: such images are left alone; --prune removes them",
+            dest);
+    if (tidying.removed)
+        dl2_progress_message(progress,
+                             "%s: %zu images that no source image accounts for were removed", dest,
+                             tidying.removed);
+    if (tidying.beside)
+        dl2_progress_message(progress, DL2_SIDECARS_FOREIGN, dest, tidying.first_beside,
+                             tidying.beside);
     return DL2_OK;
 }
+
+/* ---- The run */
 
 static void tell_left_out(const struct copy *copy)
 {
@@ -532,8 +649,9 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
         dl2_writer_set_origin(copy->writer, copy->origin);
         DL2_TRY(dl2_writer_finish(copy->writer, error));
     } else {
-        DL2_TRY(handle_strays(copy, error));
-        DL2_TRY(remove_old_companions(copy, error));
+        if (copy->summary)
+            DL2_TRY(add_path(&copy->now, DL2_FACTS_SUMMARY_NAME, error));
+        DL2_TRY(tidy_folder(copy, error));
     }
     DL2_TRY(write_record(copy, error));
     tell_left_out(copy);
@@ -564,7 +682,7 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     }
     DL2_TRY(dl2_output_open_copy(options, copy->dataset, &copy->writer, error));
     if (!copy->packed)
-        DL2_TRY(sort_keys(copy, error));
+        DL2_TRY(begin_folder(copy, error));
     DL2_TRY(copy_all(copy, error));
     if (!copy->result->images)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied", options->source);
@@ -590,9 +708,14 @@ int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result
     dl2_clip_packer_free(&copy.clip);
     dl2_dataset_close(copy.dataset);
     dl2_left_out_free(&copy.left_out);
-    dl2_bytes_free(&copy.companions);
+    free_paths(&copy.before);
+    free_paths(&copy.now);
+    dl2_file_list_free(&copy.there);
     json_decref(copy.summary);
     free(copy.keys);
+    free(copy.copied);
+    if (copy.journal)
+        fclose(copy.journal);
     dl2_output_unlock(&lock);
     return status;
 }

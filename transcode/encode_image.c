@@ -161,12 +161,16 @@ int dl2_worker_store(struct dl2_transcode_worker *worker, size_t v, struct dl2_b
         dl2_bytes_swap(&outcome->encoded, encoded);
         return DL2_OK;
     }
+    const struct dl2_sidecars *sidecars = dl2_slot_sidecars(slot, worker->run->resolution_of[v]);
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (dl2_variant_check_sidecars(variant, slot->index, sidecars, &own) < 0) {
+        dl2_outcome_fail(outcome, &own);
+        return DL2_OK;
+    }
     outcome->record.has_output = true;
     DL2_AUTO_FREE char *path = dl2_variant_path(variant, slot->index, error);
     DL2_TRY(path ? write_file(path, encoded, error) : DL2_ERR_MEMORY);
-    return dl2_variant_put_sidecars(variant, slot->index,
-                                    dl2_slot_sidecars(slot, worker->run->resolution_of[v]),
-                                    &outcome->record, error);
+    return dl2_variant_put_sidecars(variant, slot->index, sidecars, &outcome->record, error);
 }
 
 /* ---- Resolutions */

@@ -284,18 +284,29 @@ static bool is_there(const struct ingest *ingest, const struct dl2_source_item *
     return bytes == dl2_json_get_integer(line, "bytes", -1);
 }
 
+/* Lists the names in the folder of a clip: NULL-ended, or NULL where there is none. */
+static int list_clip(const struct ingest *ingest, const char *key, char ***names,
+                     struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *folder = NULL;
+    DL2_TRY(dl2_format(&folder, error, "%s/%s", ingest->options->dest, key));
+    return dl2_is_folder(folder) ? dl2_list_names(folder, names, error) : DL2_OK;
+}
+
+static bool is_frame(const char *name)
+{
+    return strspn(name, "0123456789") == 5 && name[5] == '.';
+}
+
 /* Removes the frames of a clip, those of a run that was killed among them. */
 static int remove_clip(const struct ingest *ingest, const char *key, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *folder = NULL;
     DL2_AUTO_LIST char **names = NULL;
-    DL2_TRY(dl2_format(&folder, error, "%s/%s", ingest->options->dest, key));
-    if (dl2_is_folder(folder))
-        DL2_TRY(dl2_list_names(folder, &names, error));
+    DL2_TRY(list_clip(ingest, key, &names, error));
     for (size_t i = 0; names && names[i]; i++) {
         DL2_AUTO_FREE char *name = NULL;
         bool removed;
-        if (strspn(names[i], "0123456789") != 5 || names[i][5] != '.')
+        if (!is_frame(names[i]))
             continue;
         DL2_TRY(dl2_format(&name, error, "%s/%s", key, names[i]));
         DL2_TRY(dl2_output_remove(ingest->options->dest, name, &removed, error));
@@ -303,9 +314,46 @@ static int remove_clip(const struct ingest *ingest, const char *key, struct dl2_
     return DL2_OK;
 }
 
-static int write_folder(const struct ingest *ingest, const char *key, const struct clip *clip,
-                        struct dl2_error *error)
+/* Refuses frames that no run has written: those of clips that the record doesn't know. */
+static int check_foreign(const struct ingest *ingest, struct dl2_error *error)
 {
+    for (size_t i = 0; i < ingest->source.count; i++) {
+        const struct dl2_source_item *video = &ingest->source.items[i];
+        DL2_AUTO_LIST char **names = NULL;
+        if (is_twin(video) || find_line(ingest, video))
+            continue;
+        DL2_TRY(list_clip(ingest, video->key, &names, error));
+        for (size_t n = 0; names && names[n]; n++) {
+            DL2_AUTO_FREE char *path = NULL;
+            if (!is_frame(names[n]))
+                continue;
+            DL2_TRY(
+                dl2_format(&path, error, "%s/%s/%s", ingest->options->dest, video->key, names[n]));
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, DL2_OUTPUT_IN_THE_WAY, path, "");
+        }
+    }
+    return DL2_OK;
+}
+
+/* Notes in the journal a clip that no run has made so far, before its frames are written. */
+static int claim_clip(const struct ingest *ingest, const struct dl2_source_item *video,
+                      struct dl2_error *error)
+{
+    if (find_line(ingest, video))
+        return DL2_OK;
+    json_auto_t *line = new_line(video->key_text, video);
+    return line && json_dumpf(line, ingest->journal, JSON_COMPACT) == 0 &&
+                   fputc('\n', ingest->journal) != EOF && fflush(ingest->journal) == 0
+               ? DL2_OK
+               : dl2_error_system(error, "%s/" RECORD_NAME ": can't be written",
+                                  ingest->options->dest);
+}
+
+static int write_folder(const struct ingest *ingest, const struct dl2_source_item *video,
+                        const struct clip *clip, struct dl2_error *error)
+{
+    const char *key = video->key;
+    DL2_TRY(claim_clip(ingest, video, error));
     DL2_TRY(remove_clip(ingest, key, error));
     for (size_t i = 0; i < clip->count; i++) {
         DL2_AUTO_FREE char *path = NULL;
@@ -470,7 +518,7 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
             status != DL2_ERR_ARGUMENT) /* the disk is at fault, not the video */
             return dl2_error_copy(error, own);
     } else if (own->status == DL2_OK && !clip->current) {
-        DL2_TRY(write_folder(ingest, video->key, clip, error));
+        DL2_TRY(write_folder(ingest, video, clip, error));
     }
     if (own->status == DL2_OK)
         add_notes(&ingest->notes, &clip->notes);
@@ -683,6 +731,8 @@ static int run_ingest(struct ingest *ingest, struct dl2_error *error)
         return DL2_OK;
     }
     DL2_TRY(dl2_output_open_copy(options, ingest->dataset, &ingest->writer, error));
+    if (!ingest->packed)
+        DL2_TRY(check_foreign(ingest, error));
     DL2_TRY(begin_record(ingest, error));
     DL2_TRY(make_all(ingest, error));
     if (!ingest->result->clips)

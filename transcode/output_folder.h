@@ -7,6 +7,10 @@
 
 struct dl2_variant;
 
+/* Why a file can't be written, with its path, and "" or " with 3 more files". */
+#define DL2_OUTPUT_IN_THE_WAY                                                                      \
+    "%s is in the way%s: dl2-transcode did not write it; remove it, or name another DEST"
+
 /* Is DEST a folder of this machine, and not the address of a table or of an object store? */
 bool dl2_output_is_folder(const char *dest);
 

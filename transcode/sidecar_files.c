@@ -70,20 +70,12 @@ bool dl2_sidecars_can_hold(const struct dl2_folder_keys *keys, const char *key,
            strcmp(base, "dl2-variant.json") && strcmp(base, "dl2-variant.jsonl");
 }
 
-static bool is_there(const char *path, const struct dl2_bytes *wanted)
-{
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes there = DL2_BYTES_INIT;
-    return dl2_is_file(path) && dl2_file_read(path, wanted->size, &there, NULL) == DL2_OK &&
-           there.size == wanted->size &&
-           (!there.size || !memcmp(there.data, wanted->data, there.size));
-}
-
 int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidecar *item,
                        struct dl2_error *error)
 {
     DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(dl2_format(&path, error, "%s/%s.%s", root, key, item->extension));
-    return is_there(path, &item->bytes)
+    return dl2_file_has(path, item->bytes.data, item->bytes.size)
                ? DL2_OK
                : dl2_file_write(path, item->bytes.data, item->bytes.size, error);
 }
@@ -98,15 +90,40 @@ static size_t sort_paths(char **paths)
     return count;
 }
 
+/* Moves *list, which is sorted, on to the first path that is not before `path`; is it that? */
+static bool meets(char *const **list, const char *path)
+{
+    while (*list && **list && strcmp(**list, path) < 0)
+        (*list)++;
+    return *list && **list && !strcmp(**list, path);
+}
+
 int dl2_sidecars_remove_others(const char *root, char **old, char **wanted, struct dl2_error *error)
 {
-    const size_t old_count = sort_paths(old), wanted_count = sort_paths(wanted);
-    for (size_t i = 0, w = 0; i < old_count; i++) {
+    char *const *rest = wanted;
+    const size_t count = sort_paths(old);
+    sort_paths(wanted);
+    for (size_t i = 0; i < count; i++) {
         bool removed;
-        while (w < wanted_count && strcmp(wanted[w], old[i]) < 0)
-            w++;
-        if (w == wanted_count || strcmp(wanted[w], old[i]) != 0)
+        if (!meets(&rest, old[i]))
             DL2_TRY(dl2_output_remove(root, old[i], &removed, error));
     }
     return DL2_OK;
+}
+
+size_t dl2_sidecars_foreign(char *const *there, char *const *old, char *const *wanted,
+                            const char **first)
+{
+    size_t count = 0;
+    for (; there && *there; there++) {
+        const bool was = meets(&old, *there), is = meets(&wanted, *there);
+        if (!was && !is && !count++)
+            *first = *there;
+    }
+    return count;
+}
+
+bool dl2_sidecars_list_has(char *const *list, size_t count, const char *path)
+{
+    return count && bsearch(&path, list, count, sizeof *list, dl2_compare_texts);
 }

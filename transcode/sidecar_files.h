@@ -6,6 +6,11 @@
 
 #include "dataset/sidecars.h"
 
+/* A message about files beside images that are not of SOURCE: with the folder, the first one's path
+ * below it and their number. */
+#define DL2_SIDECARS_FOREIGN                                                                       \
+    "%s/%s: it lies beside an image and is not of SOURCE; such files, %zu here, are left alone"
+
 /* The keys of the images of a folder. */
 struct dl2_folder_keys {
     bool (*has)(const void *context, const char *key);
@@ -30,5 +35,13 @@ int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidec
  * second lacks. */
 int dl2_sidecars_remove_others(const char *root, char **old, char **wanted,
                                struct dl2_error *error);
+
+/* Is the path in a sorted list? */
+bool dl2_sidecars_list_has(char *const *list, size_t count, const char *path);
+
+/* How many of the sorted list `there` neither of the two has, which are sorted by then; the first
+ * of these in *first. A list that is NULL is empty. */
+size_t dl2_sidecars_foreign(char *const *there, char *const *old, char *const *wanted,
+                            const char **first);
 
 #endif

@@ -177,7 +177,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_WRITES | DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
-     "DEST that SOURCE lacks) instead of naming them",
+     "DEST that SOURCE lacks), with what lay beside them, instead of naming them",
      AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},

@@ -273,6 +273,7 @@ void dl2_variant_free(struct dl2_variant *variant)
     json_decref(variant->losses);
     dl2_free_list(variant->strays);
     dl2_free_list(variant->old_sidecars);
+    dl2_free_list(variant->beside);
     dl2_left_out_free(&variant->left_out);
     free(variant->errors);
     free(variant->records);

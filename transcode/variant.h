@@ -24,7 +24,10 @@
  *
  * What lies beside an image is written before the image's line, which names it. An image whose
  * source has something else beside it now is made again. What lines of earlier runs name and those
- * of this run don't is removed at the end.
+ * of this run don't is removed at the end; what no line names is another program's, and named.
+ *
+ * An image that no run has made is in the way: any in a folder without dl2-variant.json, and one
+ * without a line in a complete variant. In one that a killed run has left, lines may be missing.
  *
  * A part of a run (`part`) reads the journals of all parts and writes its own. Its images of a
  * packed variant wait to be packed (transcode/staged.h). A run that is no part takes all that is
@@ -84,6 +87,7 @@ struct dl2_record {
     bool copied;      /* it is the source's file, unchanged */
     bool pixels_only; /* it has the pixels of a source file that it was to keep whole */
     bool has_output;  /* there is a file, good or not, from before this run */
+    bool has_line;    /* an earlier run has said that it made it, of whatever source */
     bool unread;      /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
@@ -113,6 +117,11 @@ struct dl2_variant {
     /* Files below root that earlier runs have put beside images, NULL-ended or NULL. */
     char **old_sidecars;
     size_t old_sidecars_count;
+    /* All files that lay beside images before this run; of a folder; NULL-ended or NULL. */
+    char **beside;
+    size_t beside_count;
+    size_t lines;                 /* of images, that earlier runs have left */
+    bool knows_all;               /* they name all files that these have written */
     struct dl2_left_out left_out; /* of a folder, in this run; under `mutex` */
     char **strays; /* files below root that no item accounts for; NULL-ended or NULL */
     size_t stray_count;
@@ -165,6 +174,11 @@ int dl2_variant_read_staged(struct dl2_variant *variant, size_t index, struct dl
 int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2_bytes *file,
                      const struct dl2_sidecars *sidecars, const struct dl2_record *record,
                      struct dl2_error *error);
+
+/* DL2_ERR_ARGUMENT if a file would be overwritten that lies beside the image and that no run has
+ * written: the image fails, and the variant's other ones are made. */
+int dl2_variant_check_sidecars(const struct dl2_variant *variant, size_t index,
+                               const struct dl2_sidecars *sidecars, struct dl2_error *error);
 
 /* Writes what lies beside an image into a variant that is a folder, after dl2_variant_begin(), and
  * notes in the record what that could hold. On any thread. */

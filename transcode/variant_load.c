@@ -116,11 +116,13 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
 {
     const char *key = dl2_json_get_text(line, "key", NULL);
     size_t index = key ? dl2_source_items_find(variant->items, key) : SIZE_MAX, i;
+    variant->lines += key != NULL;
     if (index == SIZE_MAX)
         return DL2_OK;
     const struct dl2_source_item *item = &variant->items->items[index];
     struct dl2_record *record = &variant->records[index];
     const json_t *sidecars = json_object_get(line, "beside");
+    record->has_line = true;
     const char *why = dl2_json_get_text(line, "error", NULL);
     json_t *name;
     if (!variant->packed)
@@ -275,9 +277,10 @@ static int match_files(struct dl2_variant *variant, const struct dl2_file_list *
         if (o < count && !strcmp(outputs[o].path, path)) {
             variant->records[outputs[o].item].has_output = true;
             variant->records[outputs[o].item].bytes = files->bytes[f];
+        } else if (dl2_sidecars_is_companion(&keys, path)) {
+            DL2_TRY(dl2_list_append(&variant->beside, &variant->beside_count, strdup(path), error));
         } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
-                   strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
-                   !dl2_sidecars_is_companion(&keys, path)) {
+                   strcmp(path, DL2_FACTS_LINES_NAME) != 0) {
             DL2_TRY(dl2_list_append(&variant->strays, &variant->stray_count, strdup(path), error));
         }
     }
@@ -439,11 +442,39 @@ static int load_packed(struct dl2_variant *variant, struct dl2_error *error)
     return keep || variant->on_server ? DL2_OK : take_journals(variant, error);
 }
 
+/* Refuses images that no run has made. `begun`: there is a dl2-variant.json. */
+static int check_foreign(struct dl2_variant *variant, bool begun, struct dl2_error *error)
+{
+    size_t foreign = 0, first = 0;
+    variant->knows_all =
+        !begun || (json_is_true(json_object_get(variant->old, "complete")) &&
+                   dl2_json_get_integer(variant->old, "images", -1) <= (long long)variant->lines);
+    if (!variant->knows_all)
+        return DL2_OK;
+    for (size_t i = 0; i < variant->items->count; i++)
+        if (variant->records[i].has_output && !variant->records[i].has_line && !foreign++)
+            first = i;
+    if (!foreign)
+        return DL2_OK;
+    DL2_AUTO_FREE char *path = dl2_variant_path(variant, first, error), *more = NULL;
+    DL2_TRY(dl2_format(&more, error, " with %zu more files", foreign - 1));
+    return path ? dl2_error_set(error, DL2_ERR_ARGUMENT, DL2_OUTPUT_IN_THE_WAY, path,
+                                foreign > 1 ? more : "")
+                : DL2_ERR_MEMORY;
+}
+
 static int load_tree(struct dl2_variant *variant, struct dl2_error *error)
 {
+    DL2_AUTO_FREE char *summary = dl2_variant_inside(variant, DL2_FACTS_SUMMARY_NAME, "", error);
+    if (!summary)
+        return DL2_ERR_MEMORY;
     DL2_TRY(look_at_files(variant, error));
     DL2_TRY(take_old_lines(variant, error));
     DL2_TRY(take_journals(variant, error));
+    if (variant->old_sidecars)
+        qsort(variant->old_sidecars, variant->old_sidecars_count, sizeof *variant->old_sidecars,
+              dl2_compare_texts);
+    DL2_TRY(check_foreign(variant, dl2_is_file(summary), error));
     /* A part of a run that is complete has nothing to do; a run by itself tries them again. */
     return variant->part.count && was_complete(variant) ? take_failures(variant, error) : DL2_OK;
 }

@@ -257,6 +257,23 @@ int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2
                                         file->data, file->size, sidecars, error);
 }
 
+int dl2_variant_check_sidecars(const struct dl2_variant *variant, size_t index,
+                               const struct dl2_sidecars *sidecars, struct dl2_error *error)
+{
+    for (size_t i = 0; variant->knows_all && variant->beside && i < sidecars->count; i++) {
+        const struct dl2_sidecar *item = &sidecars->items[i];
+        DL2_AUTO_FREE char *name = NULL, *path = NULL;
+        DL2_TRY(
+            dl2_format(&name, error, "%s.%s", variant->items->items[index].key, item->extension));
+        DL2_TRY(dl2_format(&path, error, "%s/%s", variant->root, name));
+        if (!dl2_sidecars_list_has(variant->old_sidecars, variant->old_sidecars_count, name) &&
+            dl2_sidecars_list_has(variant->beside, variant->beside_count, name) &&
+            !dl2_file_has(path, item->bytes.data, item->bytes.size))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, DL2_OUTPUT_IN_THE_WAY, path, "");
+    }
+    return DL2_OK;
+}
+
 /* Writes one, and adds its extension to names; or counts it. */
 static int put_sidecar(struct dl2_variant *variant, const char *key,
                        const struct dl2_sidecar *sidecar, struct dl2_bytes *names,
@@ -516,14 +533,22 @@ static int list_sidecars(const struct dl2_variant *variant, char ***out, struct 
     return DL2_OK;
 }
 
-/* What earlier runs have put beside images and this one hasn't is gone from the source. */
-static int remove_old_sidecars(struct dl2_variant *variant, struct dl2_error *error)
+/* What earlier runs have put beside images and this one hasn't is gone from the source. What no run
+ * has put there is named. */
+static int tidy_sidecars(struct dl2_variant *variant, struct dl2_error *error)
 {
     DL2_AUTO_LIST char **wanted = NULL;
-    if (!variant->old_sidecars)
+    const char *first;
+    if (!variant->old_sidecars && !variant->beside)
         return DL2_OK;
     DL2_TRY(list_sidecars(variant, &wanted, error));
-    return dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error);
+    DL2_TRY(dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error));
+    const size_t foreign =
+        dl2_sidecars_foreign(variant->beside, variant->old_sidecars, wanted, &first);
+    if (foreign)
+        dl2_progress_message(variant->options->progress, DL2_SIDECARS_FOREIGN, variant->root, first,
+                             foreign);
+    return DL2_OK;
 }
 
 /* What is written on a server takes the summary along; in a folder it is the last file written. */
@@ -560,7 +585,7 @@ int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error)
 {
     json_auto_t *failed = NULL;
     DL2_TRY(sum_up(variant, error));
-    DL2_TRY(remove_old_sidecars(variant, error));
+    DL2_TRY(tidy_sidecars(variant, error));
     DL2_TRY(list_failed(variant, &failed, error));
     if (!says_the_same(variant, failed)) {
         json_auto_t *summary = dl2_variant_summarise(variant, true, failed);

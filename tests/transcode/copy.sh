@@ -171,6 +171,77 @@ said "the folder 'test' is read as a class"
 expect 0 dl2-transcode --quiet --codec ppm --container=tar "$work/odd" "$work/odd-variants"
 said "the folder 'test' is read as a class"
 
+# ---- What no copy has written is never overwritten, in a folder or a container, and it is named
+unchanged() { is "$(cat "$1")" "$2" "$1"; }
+mkdir -p "$work/theirs/train/a" "$work/theirs-tar/train"
+echo mine >"$work/theirs/train/a/1.ppm"
+echo mine >"$work/theirs-tar/train/shard-000000.tar"
+cp -r "$work/theirs" "$work/theirs-2"
+echo mine >"$work/theirs-2/train/a/2.5.ppm"
+echo mine >"$work/theirs-2/val.txt"
+picture "$src/train/a/2.5.ppm" 32 32 2.5
+expect 2 dl2-transcode --quiet --copy "$src" "$work/theirs"
+said "$work/theirs/train/a/1.ppm is in the way: "
+is "$(cd "$work/theirs" && find . -name '*.ppm')" ./train/a/1.ppm "files beside one that is in the way"
+expect 2 dl2-transcode --quiet --copy --force --prune "$src" "$work/theirs-2"
+said "$work/theirs-2/train/a/1.ppm is in the way with 1 more files: "
+expect 2 dl2-transcode --quiet --copy --container=tar "$src" "$work/theirs-tar"
+said "$work/theirs-tar/train/shard-000000.tar is in the way: "
+for file in theirs/train/a/1.ppm theirs-2/train/a/2.5.ppm theirs-tar/train/shard-000000.tar; do
+    unchanged "$work/$file" mine
+done
+# In a container of ours: shards, chunks and lists of classes that it has not written.
+rm "$work/theirs-tar/train/shard-000000.tar"
+copy --container=tar "$src" "$work/theirs-tar"
+for file in shard-000007.tar data_0.gulp label2idx.json; do
+    echo mine >"$work/theirs-tar/train/$file"
+    expect 2 dl2-transcode --quiet --copy --force --container=tar "$src" "$work/theirs-tar"
+    said "$work/theirs-tar/train/$file is in the way: "
+    unchanged "$work/theirs-tar/train/$file" mine
+    rm "$work/theirs-tar/train/$file"
+done
+copy --container=gulp "$src" "$work/theirs-tar"
+# One of the same size; one with the same bytes, which a copy takes for its own.
+mkdir -p "$work/same/train/a"
+tr '!-Z' '"-[' <"$src/train/a/1.ppm" >"$work/same/train/a/1.ppm"
+cp "$work/same/train/a/1.ppm" "$work/kept.ppm"
+expect 2 dl2-transcode --quiet --copy "$src" "$work/same"
+said "$work/same/train/a/1.ppm is in the way: "
+cmp "$work/kept.ppm" "$work/same/train/a/1.ppm" || fail "overwrote a file of the same size"
+cp "$src/train/a/1.ppm" "$work/same/train/a"
+copy "$src" "$work/same"
+picture "$src/train/a/1.ppm" 32 32 77
+copy "$src" "$work/same"
+diff -r -x '.dl2-*' "$src" "$work/same" >&2 || fail "not a copy behind what had been in the way"
+# An image that another program adds to a copy, and SOURCE gets afterwards.
+echo mine >"$work/same/train/b/8.ppm"
+picture "$src/train/b/8.ppm" 32 32 8
+expect 2 dl2-transcode --quiet --copy "$src" "$work/same"
+unchanged "$work/same/train/b/8.ppm" mine
+rm "$work/same/train/b/8.ppm" "$src/train/b/8.ppm"
+# What a run that was killed has written is the next one's.
+for after in 0.002 0.01 0.05; do
+    rm -rf "$work/killed"
+    dl2-transcode --quiet --copy "$src" "$work/killed" >/dev/null 2>&1 &
+    pid=$!
+    sleep $after
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    for file in $(cd "$work/killed" 2>/dev/null && find . -name '*.ppm'); do touch -d 2001-01-01 "$work/killed/$file"; done
+    copy "$src" "$work/killed"
+    diff -r -x '.dl2-*' "$src" "$work/killed" >&2 || fail "not a copy after a run that was killed"
+done
+# A variant's folder, and one that was a copy of a variant: what it says of itself goes with it.
+expect 0 dl2-transcode --quiet --codec ppm "$src" "$work/variants"
+expect 2 dl2-transcode --quiet --copy "$work/same" "$work/variants/ppm"
+said "$work/variants/ppm/dl2-variant.json is in the way"
+for container in folder tar; do
+    copy --container=$container "$work/variants/ppm" "$work/was-$container"
+    [ -e "$work/was-$container/dl2-variant.json" ] || fail "a copy of a variant is none"
+    copy --container=$container "$src" "$work/was-$container"
+    [ ! -e "$work/was-$container/dl2-variant.json" ] || fail "a copy of no variant says that it is one"
+done
+
 # ---- So many shards of each split
 for i in 1 2 3 4 5 6 7; do picture "$work/few/train/a/$i.ppm" 32 $((30 + i)) $i; done
 for i in 1 2 3 4; do picture "$work/few/val/a/$i.ppm" 32 32 $i; done

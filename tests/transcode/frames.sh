@@ -201,6 +201,20 @@ said 'it holds images, and --frames is for videos'
 expect 1 dl2-transcode --quiet src other
 said 'it holds videos'
 
+# ---- Frames that no run has written are in the way; those of a run that was killed are not
+mkdir -p held/run/1 && echo mine >held/run/1/00003.jpg
+expect 2 convert fps=4 src held
+said 'held/run/1/00003.jpg is in the way'
+is "$(cat held/run/1/00003.jpg) $(find held -name '*.jpg' | wc -l)" 'mine 1' 'files of another program'
+expect 0 convert fps=4 src resumed
+cp -r resumed whole
+grep -v '"frames"' resumed/.dl2-frames >kept
+sed -n 's/,"frames".*/}/p' resumed/.dl2-frames >>kept
+mv kept resumed/.dl2-frames
+rm resumed/run/1/00002.jpg
+expect 0 convert fps=4 src resumed
+diff -r -x '.dl2-*' whole resumed || fail 'a run that was killed'
+
 # ---- Turned as the display matrix says
 mkdir -p turned/run turned/walk
 cp src/run/1.mp4 turned/walk/1.mp4

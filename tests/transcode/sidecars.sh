@@ -108,6 +108,48 @@ echo mine >"$work/unpacked/$rose.note"
 run 0 --copy "$work/copy" "$work/unpacked"
 same_sidecars "$work/src" "$work/unpacked"
 [ -f "$work/unpacked/$rose.note" ] || fail 'a copy removed what is not ours'
+said "$work/unpacked/$rose.note: it lies beside an image and is not of SOURCE"
+
+# ---- A copy removes an image with what lay beside it, so that the next image of its name is not given that
+new_tree() { # with captions, boxes and a mask beside 2
+    mkdir -p "$work/few/train/a" "$work/few/train/b"
+    cp "$work/src/$rose.ppm" "$work/few/train/a/1.ppm"
+    cp "$work/src/$other" "$work/few/train/a/2.ppm"
+    cp "$work/src/$other" "$work/few/train/b/3.ppm"
+    for i in a/1 a/2 b/3; do echo "caption of the old $i" >"$work/few/train/$i.txt"; done
+    for extension in json yolo seg.png; do echo old >"$work/few/train/a/2.$extension"; done
+}
+beside_2() { (cd "$1/train/a" && echo 2.*); }
+for prune in --prune ''; do
+    rm -rf "$work/few" "$work/few-copy"
+    new_tree
+    run 0 --copy "$work/few" "$work/few-copy"
+    rm "$work/few/train/a/2."*
+    run 0 --copy $prune "$work/few" "$work/few-copy"
+    if [ -n "$prune" ]; then
+        is "$(beside_2 "$work/few-copy")" '2.*' 'beside an image that was pruned'
+    else
+        is "$(beside_2 "$work/few-copy")" '2.json 2.ppm 2.seg.png 2.txt 2.yolo' 'beside an image that is left'
+    fi
+    cp "$work/src/$rose.ppm" "$work/few/train/a/2.ppm"
+    run 0 --copy $prune "$work/few" "$work/few-copy"
+    is "$(beside_2 "$work/few-copy")" 2.ppm 'beside the next image of this name'
+    diff -r -x '.dl2-*' "$work/few" "$work/few-copy" >&2 || fail 'not a copy'
+done
+# The image is removed from the copy by hand; what lay beside it goes, too.
+new_tree
+run 0 --copy "$work/few" "$work/few-copy"
+rm "$work/few/train/a/2."* "$work/few-copy/train/a/2.ppm"
+run 0 --copy "$work/few" "$work/few-copy"
+cp "$work/src/$rose.ppm" "$work/few/train/a/2.ppm"
+run 0 --copy "$work/few" "$work/few-copy"
+diff -r -x '.dl2-*' "$work/few" "$work/few-copy" >&2 || fail 'not a copy'
+# A caption that another program has put where SOURCE has one now
+echo theirs >"$work/few-copy/train/a/2.txt"
+echo ours >"$work/few/train/a/2.txt"
+run 2 --copy "$work/few" "$work/few-copy"
+said "$work/few-copy/train/a/2.txt is in the way"
+is "$(cat "$work/few-copy/train/a/2.txt")" theirs 'a caption of another program'
 
 # ---- GulpIO: an object of JSON is metadata, all else bytes, also JSON that is no object
 printf 'a rose' >"$work/src/$rose.txt"
@@ -149,6 +191,35 @@ run 0 --q 50 --container=tar "$work/in.tar" "$work/clash-tar"
 said 'left out beside images: 1 .jpg; a sample in tar'
 tar tf "$work/clash-tar/jpeg-50/shard-000000.tar" >"$work/members"
 is "$(tr '\n' ' ' <"$work/members")" 'a.jpg a.bin a.depth.png a.json a.txt ' 'members'
+
+# ---- Variants overwrite nothing that no run has written, and name what lies beside images
+mkdir -p "$work/mine/train/a" && cp "$work/src/$other" "$work/mine/train/a/1.ppm"
+cp "$work/src/$other" "$work/mine/train/a/2.ppm"
+mkdir -p "$work/held/jpeg-50/train/a" && echo mine >"$work/held/jpeg-50/train/a/2.jpg"
+run 2 --q 50 "$work/mine" "$work/held"
+said "$work/held/jpeg-50/train/a/2.jpg is in the way: dl2-transcode did not write it"
+is "$(cd "$work/held" && find . -name '*.jpg') $(cat "$work/held/jpeg-50/train/a/2.jpg")" './jpeg-50/train/a/2.jpg mine' 'a file of another program'
+rm "$work/held/jpeg-50/train/a/2.jpg"
+run 0 --q 50 "$work/mine" "$work/held"
+for i in 3 4; do echo mine >"$work/held/jpeg-50/train/a/$i.jpg"; done
+run 0 --q 50 "$work/mine" "$work/held"
+cp "$work/mine/train/a/1.ppm" "$work/mine/train/a/3.ppm" && cp "$work/mine/train/a/1.ppm" "$work/mine/train/a/4.ppm"
+run 2 --q 50 --force --prune "$work/mine" "$work/held"
+said "$work/held/jpeg-50/train/a/3.jpg is in the way with 1 more files"
+is "$(cat "$work/held/jpeg-50/train/a/3.jpg")" mine 'an image of another program'
+rm "$work/mine/train/a"/[34].ppm "$work/held/jpeg-50/train/a"/[34].jpg
+echo theirs >"$work/held/jpeg-50/train/a/1.txt"
+run 0 --q 50 "$work/mine" "$work/held"
+said 'train/a/1.txt: it lies beside an image and is not of SOURCE; such files, 1 here, are left alone'
+echo ours >"$work/mine/train/a/1.txt"
+for again in 1 2; do
+    run 1 --q 50 "$work/mine" "$work/held"
+    said "$work/held/jpeg-50/train/a/1.txt is in the way"
+    is "$(cat "$work/held/jpeg-50/train/a/1.txt")" theirs 'a caption of another program'
+done
+rm "$work/held/jpeg-50/train/a/1.txt"
+run 0 --q 50 "$work/mine" "$work/held"
+is "$(cat "$work/held/jpeg-50/train/a/1.txt")" ours 'a caption'
 
 # ---- --prune removes what lay beside an image that is gone
 rm "$work/src/$rose."*
