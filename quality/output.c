@@ -461,9 +461,17 @@ static json_t *reference_files_json(const struct dl2_scoring *scoring)
 {
     struct earlier_losses losses;
     find_earlier_losses(scoring, &losses);
-    return json_pack("{s:o, s:o, s:o}", "lossy", count_json(losses.lossy), "of_known_quality",
+    json_t *formats = json_object();
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_codec *codec = scoring->files[i].codec;
+        if (codec)
+            json_object_set_new(
+                formats, codec->name,
+                json_integer(json_integer_value(json_object_get(formats, codec->name)) + 1));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o}", "lossy", count_json(losses.lossy), "of_known_quality",
                      count_json(losses.known), "median_quality",
-                     losses.known ? json_integer(losses.median) : json_null());
+                     losses.known ? json_integer(losses.median) : json_null(), "formats", formats);
 }
 
 /* Writes `count` variants, from `first` on, as one document. */

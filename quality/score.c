@@ -22,6 +22,7 @@
 struct score_facts {
     struct dl2_image_info info;
     struct dl2_colour colour;
+    const struct dl2_codec *codec; /* of the file; NULL: not known */
     bool lossy;
     int64_t header_bytes;       /* -1: not known */
     int quality;                /* of a JPEG; 0: not known */
@@ -71,6 +72,7 @@ static void score_look(struct score_facts *facts, const uint8_t *data, size_t si
 {
     struct dl2_coding coding;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    facts->codec = codec;
     facts->lossy = codec && codec->lossy;
     facts->header_bytes = -1;
     facts->quality = 0;
@@ -95,6 +97,7 @@ static int score_decode_frame(const struct score_run *run, struct score_worker *
     facts->colour = (struct dl2_colour){.form = DL2_COLOUR_SRGB};
     facts->info = (struct dl2_image_info){
         .width = image->width, .height = image->height, .channels = 3, .bits = 8, .orientation = 1};
+    facts->codec = NULL;
     facts->lossy = true;
     facts->header_bytes = -1;
     facts->quality = 0;
@@ -343,8 +346,8 @@ static int score_begin(const struct score_run *run, struct score_worker *worker,
     }
     DL2_TRY(score_decode(run, worker, &run->reference, item, &worker->reference,
                          &worker->reference_facts, bytes, error));
-    run->scoring->files[item] =
-        (struct dl2_reference_file){.lossy = facts->lossy, .quality = (uint8_t)facts->quality};
+    run->scoring->files[item] = (struct dl2_reference_file){
+        .codec = facts->codec, .lossy = facts->lossy, .quality = (uint8_t)facts->quality};
     return DL2_OK;
 }
 

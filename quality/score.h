@@ -14,6 +14,7 @@
 #ifndef DL2_QUALITY_SCORE_H
 #define DL2_QUALITY_SCORE_H
 
+#include "codec/codec.h"
 #include "common/error.h"
 #include "common/progress.h"
 #include "dataset/dataset.h"
@@ -54,6 +55,7 @@ struct dl2_pair {
 
 /* How a file of the reference was encoded: what was lost before. */
 struct dl2_reference_file {
+    const struct dl2_codec *codec; /* NULL: not known, or a video's */
     bool lossy;      /* its codec is one that can lose something */
     uint8_t quality; /* of a JPEG, 1 to 100; 0: not known */
 };

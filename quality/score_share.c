@@ -14,7 +14,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define HEAD "dl2-quality-part/2"
+#define HEAD "dl2-quality-part/3"
 
 /* A pair's yes and no, in the order of their bits. */
 enum { FLAGS = 7 };
@@ -60,10 +60,10 @@ static void print_pair(const struct dl2_scoring *scoring, size_t index, size_t v
         flags |= (unsigned)*flag_of(pair, i) << i;
     fprintf(out,
             "%zu %zu %d %u %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
-            " %d %u",
+            " %d %u %s",
             index, variant, (int)pair->state, flags, pair->width, pair->height, pair->slices,
             pair->bytes, pair->reference_bytes, (uint64_t)(pair->header_bytes + 1), file->lossy,
-            file->quality);
+            file->quality, file->codec ? file->codec->name : "-");
     for (unsigned m = 0; m < scoring->metric_count; m++)
         fprintf(out, " %a %a", pair->scores[m].value, pair->scores[m].mean);
     fprintf(out, " %s\n", pair->error ? pair->error : "");
@@ -109,11 +109,24 @@ static bool read_whole(char **at, uint64_t limit, uint64_t *out)
     return digits && !errno && *out <= limit;
 }
 
+/* A codec's name, or "-". */
+static bool read_codec(char **at, const struct dl2_codec **codec)
+{
+    char name[32];
+    int length = 0;
+    if (sscanf(*at, " %31s%n", name, &length) != 1)
+        return false;
+    *at += length;
+    *codec = dl2_codec_find(name);
+    return *codec || strcmp(name, "-") == 0;
+}
+
 /* A line into its pair; false: it is none. */
 static bool read_pair(struct dl2_scoring *scoring, char *at)
 {
     uint64_t index, variant, state, flags, width, height, slices, bytes, reference_bytes, header,
         lossy, quality;
+    const struct dl2_codec *codec;
     if (!read_whole(&at, SIZE_MAX, &index) || index >= scoring->count ||
         !read_whole(&at, SIZE_MAX, &variant) || variant >= scoring->variant_count ||
         !read_whole(&at, DL2_PAIR_STATES - 1, &state) ||
@@ -121,7 +134,7 @@ static bool read_pair(struct dl2_scoring *scoring, char *at)
         !read_whole(&at, UINT32_MAX, &height) || !read_whole(&at, UINT32_MAX, &slices) ||
         !read_whole(&at, UINT64_MAX, &bytes) || !read_whole(&at, UINT64_MAX, &reference_bytes) ||
         !read_whole(&at, INT64_MAX, &header) || !read_whole(&at, 1, &lossy) ||
-        !read_whole(&at, 100, &quality))
+        !read_whole(&at, 100, &quality) || !read_codec(&at, &codec))
         return false;
     struct dl2_pair *pair = &scoring->variants[variant].pairs[index];
     free(pair->error);
@@ -133,7 +146,7 @@ static bool read_pair(struct dl2_scoring *scoring, char *at)
                               .reference_bytes = reference_bytes,
                               .header_bytes = (int64_t)header - 1};
     scoring->files[index] =
-        (struct dl2_reference_file){.lossy = lossy, .quality = (uint8_t)quality};
+        (struct dl2_reference_file){.codec = codec, .lossy = lossy, .quality = (uint8_t)quality};
     for (unsigned i = 0; i < FLAGS; i++)
         *flag_of(pair, i) = flags >> i & 1;
     for (unsigned m = 0; m < scoring->metric_count; m++)

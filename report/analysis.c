@@ -3,28 +3,16 @@
 
 #include "common/scope.h"
 #include "common/stats.h"
+#include "report/advice.h"
 #include "report/differences.h"
-#include "report/sentence.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study)
-{
-    return advice->sure < study->variant_count ? advice->sure : advice->likely;
-}
 
 const char *dl2_verdict_text(enum dl2_verdict verdict)
 {
     static const char *const texts[] = {"", "within", "could be", "looks worse", "worse"};
     return texts[verdict];
-}
-
-double dl2_comparison_half(const struct dl2_comparison *comparison)
-{
-    return comparison->images ? comparison->half_both : comparison->half;
 }
 
 double dl2_comparison_single(const struct dl2_comparison *comparison)
@@ -221,11 +209,6 @@ static void compare_all(const struct block *block, size_t seeds, struct dl2_anal
 
 /* ---- Claims */
 
-static size_t networks_of(const struct dl2_analysis *analysis)
-{
-    return analysis->question.networks ? analysis->question.networks : 1;
-}
-
 /* The family: each variant that can be compared, with its codec. Sets analysis->codecs. */
 static size_t gather_claims(const struct dl2_study *study, struct dl2_analysis *analysis,
                             struct dl2_study_claim *claims, size_t *variants)
@@ -265,6 +248,7 @@ static void judge(struct dl2_analysis *analysis, const struct dl2_study_claim *c
                                   ? DL2_VERDICT_LIKELY
                                   : DL2_VERDICT_UNLIKELY;
         comparison->level = claim->level;
+        comparison->bound = claim->bound;
         comparison->reached = looks->seeds[claim->reached];
         comparison->blocker = variants[claim->blocker];
         comparison->decided = claim->within || claim->beyond ? looks->seeds[claim->look] : 0;
@@ -295,7 +279,7 @@ static void claim_all(const struct block *block, const struct dl2_looks *looks,
             if (planned && comparison->pairs < looks->seeds[look])
                 claims[i].spread = (struct dl2_spread){.variance = INFINITY};
         }
-        dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
+        dl2_claims_test(claims, count, analysis->codecs, dl2_networks_of(analysis),
                         analysis->question.tolerance, looks, look);
     }
     if (planned)
@@ -331,289 +315,7 @@ static void compare_with_original(const struct dl2_study *study, struct dl2_runs
     claim_all(&block, looks->count ? looks : &once, analysis, scratch);
 }
 
-/* ---- Sentences */
-
-const char *dl2_number(const char *format, ...)
-{
-    char text[32];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return dl2_text_copy(text);
-}
-
-const char *dl2_signed_digits(double value, int digits)
-{
-    const double scale = pow(10, digits), rounded = round(scale * value) / scale;
-    return dl2_number("%s%.*f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", digits, fabs(rounded));
-}
-
-const char *dl2_signed(double value)
-{
-    return dl2_signed_digits(value, 1);
-}
-
-const char *dl2_interval(double middle, double half, int digits)
-{
-    return dl2_text("%s to %s", dl2_signed_digits(middle - half, digits),
-                    dl2_signed_digits(middle + half, digits));
-}
-
-const char *dl2_count_points(double points)
-{
-    return dl2_number("%g point%s", points, points == 1 ? "" : "s");
-}
-
-/* "(95% interval of the change −1.1 to +1.9 points)": the interval that the verdict goes by. The
- * measured change itself is not told of a variant that was picked: the pick is easily the luckiest,
- * and so its estimate is too high. */
-static void say_interval(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
-{
-    const double difference = comparison->difference, half = dl2_comparison_half(comparison);
-    if (isfinite(half))
-        dl2_say(writer, "(95%% interval of the change %s points%s)",
-                dl2_interval(difference, half, 1), comparison->images ? "" : ", of training alone");
-    else
-        dl2_say(writer, "(one training each gives no interval)");
-}
-
-static bool is_smaller(const struct dl2_study *study, size_t v, size_t than)
-{
-    return study->variants[v].bytes < study->variants[than].bytes;
-}
-
-/* Why a variant is not claimed. */
-static void say_what_blocks(struct dl2_sentence *writer, const struct dl2_study *study,
-                            const struct dl2_analysis *analysis, size_t v)
-{
-    const struct dl2_comparison *comparison = &analysis->comparisons[v];
-    const bool inside =
-        comparison->difference - dl2_comparison_half(comparison) >= -analysis->question.tolerance;
-    if (comparison->blocker != v)
-        dl2_say(writer,
-                " %s, a larger file of its codec, is not certain and has to be shown first.",
-                study->variants[comparison->blocker].name);
-    else if (inside)
-        dl2_say(writer,
-                " Its own interval is within, but not by enough for one of several claims.");
-}
-
-/* A variance from one degree of freedom may be off by a factor of hundreds: no ground for a plan.
- */
-enum { LEAST_FREEDOM = 2 };
-
-/* Codecs of which not all is claimed, and those that are not here but keep their part. */
-static size_t open_codecs(const struct dl2_study *study, const struct dl2_analysis *analysis)
-{
-    size_t here = 0, open = 0;
-    for (size_t v = 0; v < study->variant_count; v++) {
-        if (!dl2_study_starts_codec(study, v))
-            continue;
-        size_t claimed = 0, all = 0;
-        for (size_t w = v; w < dl2_study_end_of_codec(study, v); w++) {
-            all += analysis->comparisons[w].verdict != DL2_VERDICT_NONE;
-            claimed += analysis->comparisons[w].verdict == DL2_VERDICT_WITHIN;
-        }
-        here += all > 0;
-        open += claimed < all;
-    }
-    open += analysis->codecs > here ? analysis->codecs - here : 0;
-    return open ? open : 1;
-}
-
-/* All claims that showing a variant takes: those of its codec from the first that is open. False if
- * the study says too little of its noise. */
-static bool gather_prospects(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                             size_t wanted, struct dl2_prospects *prospects)
-{
-    /* A new study's first look. Codecs that are done here would leave it their parts. */
-    const struct dl2_looks look = {1, {0}, {dl2_look_unplanned(0)}};
-    *prospects = (struct dl2_prospects){
-        .level = dl2_look_level(&look, 0, open_codecs(study, analysis) * networks_of(analysis)),
-        .noise = analysis->noise,
-        .units = analysis->comparisons[wanted].units,
-    };
-    /* A study of one variant has no other trainings than the pairs', however many seeds it has. */
-    prospects->noise.freedom = analysis->noise.freedom + 1 > analysis->seeds ? SIZE_MAX : 0;
-    for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_comparison *comparison = &analysis->comparisons[v];
-        if (strcmp(study->variants[v].codec, study->variants[wanted].codec) != 0 ||
-            comparison->verdict == DL2_VERDICT_NONE || comparison->verdict == DL2_VERDICT_WITHIN ||
-            is_smaller(study, v, wanted))
-            continue;
-        if (!comparison->pairs || analysis->noise.freedom < LEAST_FREEDOM ||
-            prospects->count == DL2_MAX_BLOCKERS)
-            return false;
-        /* To plan by: the noise of all variants together, of which most is known. */
-        prospects->tests[prospects->count++] = (struct dl2_prospect){
-            .margin = analysis->question.tolerance + comparison->difference,
-            .seed_variance = 2 * analysis->noise.deviation * analysis->noise.deviation,
-            .seed_freedom = (double)analysis->noise.freedom,
-            .image_variance = comparison->images ? comparison->both.added : 0,
-        };
-    }
-    return prospects->count > 0;
-}
-
-/* To two digits. */
-static double round_up(double count)
-{
-    const double step = pow(10, floor(log10(count)) - 1);
-    return step * ceil(count / step);
-}
-
-/* How large a study would show it, if what was measured is true. */
-static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_study *study,
-                                struct dl2_analysis *analysis, size_t v)
-{
-    struct dl2_prospects prospects;
-    if (!gather_prospects(study, analysis, v, &prospects)) {
-        dl2_say(writer, analysis->seeds < 2
-                            ? " Train from several seeds to tell chance from effect."
-                            : " How many seeds would show it can't be told from so few: train from "
-                              "at least four.");
-        return;
-    }
-    analysis->needed = dl2_study_size_needed(&prospects);
-    const struct dl2_study_size *needed = &analysis->needed;
-    if (!needed->few) {
-        const size_t blocker = analysis->comparisons[v].blocker;
-        for (size_t i = 0; i < prospects.count; i++)
-            if (!(prospects.tests[i].margin > 0)) {
-                dl2_say(writer, " As long as that measures beyond the tolerance, it can't be.");
-                return;
-            }
-        dl2_say(writer,
-                " A new study of %d seeds%s would hardly show %s: what was measured is too close "
-                "to the tolerance.",
-                DL2_MAX_SEEDS_NEEDED, prospects.units ? " and 32 times the validation images" : "",
-                blocker == v ? "it" : "them");
-        return;
-    }
-    dl2_say(writer, " A new study of %zu", needed->few);
-    if (needed->many > needed->few)
-        dl2_say(writer, " to %zu", needed->many);
-    dl2_say(writer, " seeds");
-    if (needed->times_images > 1)
-        dl2_say(writer, " and about %.0f validation images",
-                round_up(needed->times_images * (double)analysis->comparisons[v].images));
-    dl2_say(writer,
-            " would show it with a probability of about 80%%, if what was measured is true.");
-}
-
-static void say_gain(struct dl2_sentence *writer, const struct dl2_study *study,
-                     const struct dl2_analysis *analysis, size_t v)
-{
-    const double ratio = study->variants[v].ratio;
-    dl2_say(writer, "%.3g%% of the bytes, %.3g times smaller ", 100 * ratio, 1 / ratio);
-    say_interval(writer, &analysis->comparisons[v]);
-    dl2_say(writer, ".");
-}
-
-/* The smallest of those with that verdict; of none, variant_count. */
-static size_t smallest_variant(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                               size_t raw, enum dl2_verdict verdict)
-{
-    size_t found = study->variant_count;
-    for (size_t v = 0; v < study->variant_count; v++)
-        if (v != raw && analysis->comparisons[v].verdict == verdict && is_smaller(study, v, raw) &&
-            (found == study->variant_count || is_smaller(study, v, found)))
-            found = v;
-    return found;
-}
-
-/* Why there is nothing to recommend. */
-static void say_none(struct dl2_sentence *writer, const struct dl2_study *study,
-                     const struct dl2_analysis *analysis, size_t raw, const char *points)
-{
-    size_t gains = 0, judged = 0, beyond = 0;
-    for (size_t v = 0; v < study->variant_count; v++) {
-        const enum dl2_verdict verdict = analysis->comparisons[v].verdict;
-        if (v == raw || !is_smaller(study, v, raw))
-            continue;
-        gains++;
-        judged += verdict != DL2_VERDICT_NONE;
-        beyond += verdict == DL2_VERDICT_BEYOND;
-    }
-    if (gains == 0)
-        dl2_say(writer, "No variant is smaller than the original.");
-    else if (judged == 0)
-        dl2_say(writer, "No variant that is smaller than the original was trained on.");
-    else
-        dl2_say(writer,
-                "No smaller variant is shown to lose less than %s, and each %s: keep the "
-                "original%s.",
-                points,
-                beyond == judged ? "one's own interval lies beyond that"
-                                 : "was measured beyond that",
-                beyond == judged ? "" : ", or train from more seeds to be sure");
-}
-
-/* The second question's answer for a variant. */
-static void say_on_original(struct dl2_sentence *writer, const struct dl2_analysis *analysis,
-                            size_t v)
-{
-    const struct dl2_comparison *comparison =
-        analysis->on_original ? &analysis->on_original[v] : NULL;
-    if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
-        return;
-    dl2_say(writer, " Validated on the original's images it %s %s ",
-            comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
-            : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
-                                                        : "is not shown to lose less than",
-            dl2_count_points(analysis->question.tolerance));
-    say_interval(writer, comparison);
-    dl2_say(writer, ".");
-}
-
-static void write_advice(const struct dl2_study *study, struct dl2_analysis *analysis,
-                         struct dl2_advice *advice)
-{
-    const size_t none = study->variant_count, raw = dl2_study_find(study, "raw");
-    struct dl2_sentence writer = {advice->text, sizeof advice->text, 0};
-    advice->text[0] = advice->gain[0] = '\0';
-    advice->sure = advice->likely = none;
-    if (raw == none || analysis->comparisons[raw].accuracy.count == 0) {
-        dl2_say(&writer, "The original was not trained on, so nothing can be said of accuracy.");
-        return;
-    }
-    if (isnan(study->variants[raw].bytes)) {
-        dl2_say(&writer, "The sizes are not known.");
-        return;
-    }
-    const char *points = dl2_count_points(analysis->question.tolerance);
-    advice->sure = smallest_variant(study, analysis, raw, DL2_VERDICT_WITHIN);
-    advice->likely = smallest_variant(study, analysis, raw, DL2_VERDICT_LIKELY);
-    if (advice->sure < none && advice->likely < none &&
-        !is_smaller(study, advice->likely, advice->sure))
-        advice->likely = none;
-    const size_t pick = dl2_advice_pick(advice, study);
-    if (pick == none) {
-        say_none(&writer, study, analysis, raw, points);
-        return;
-    }
-    snprintf(advice->gain, sizeof advice->gain, "%.3g times smaller",
-             1 / study->variants[pick].ratio);
-    if (advice->sure < none)
-        dl2_say(&writer, "%s is the smallest variant shown to lose less than %s of %s: ",
-                study->variants[pick].name, points, dl2_study_accuracy(study)->title);
-    else
-        dl2_say(&writer,
-                "No smaller variant is shown to lose less than %s of %s. %s is the "
-                "smallest that may: ",
-                points, dl2_study_accuracy(study)->title, study->variants[pick].name);
-    say_gain(&writer, study, analysis, pick);
-    say_on_original(&writer, analysis, pick);
-    if (advice->sure < none && advice->likely < none) {
-        dl2_say(&writer, " %s may lose less, too: ", study->variants[advice->likely].name);
-        say_gain(&writer, study, analysis, advice->likely);
-    }
-    if (advice->likely < none) {
-        say_what_blocks(&writer, study, analysis, advice->likely);
-        say_what_would_tell(&writer, study, analysis, advice->likely);
-    }
-}
+/* ---- Both questions */
 
 /* Asks the second question, if any training was validated on the original's images, too. */
 static void analyse_on_original(const struct dl2_study *study, struct dl2_runs raw,
@@ -644,6 +346,7 @@ struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
         struct dl2_comparison *comparison = &analysis.comparisons[v];
         const struct dl2_runs own = dl2_study_runs(study, v, arch);
         comparison->blocker = v;
+        comparison->bound = NAN;
         const bool other = question->on_original && own.at != raw.at;
         comparison->accuracy = estimate(own,
                                         other ? offsetof(struct dl2_study_run, original_accuracy)
@@ -654,7 +357,7 @@ struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
     compare_with_original(study, raw, &analysis, scratch);
     if (!question->on_original)
         analyse_on_original(study, raw, &analysis);
-    write_advice(study, &analysis, &analysis.smallest);
+    dl2_advise(study, &analysis);
     return analysis;
 }
 

@@ -59,6 +59,7 @@ struct dl2_comparison {                 /* one variant, one network */
     enum dl2_verdict verdict; /* NONE for the original itself */
     size_t blocker;           /* the larger variant of its codec that ended the tests, or itself */
     double level;             /* of its one-sided test; 0: not reached */
+    double bound;             /* the lower end that this test goes by, points; NAN: not reached */
     size_t reached;           /* seeds of the look at which it was first tested */
     size_t decided;           /* seeds after which it was decided; 0: it is open */
 };
@@ -68,11 +69,14 @@ struct dl2_advice {
     size_t sure;     /* the best that is within */
     size_t likely;   /* the best that could be, where it beats the sure one */
     char gain[96];   /* "13.9 times smaller"; "" where there is none */
-    char text[1024]; /* in whole sentences */
+    char text[3072]; /* in whole sentences */
 };
 
 /* The variant that is recommended: the sure one, else the likely one. */
-size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study);
+static inline size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study)
+{
+    return advice->sure < study->variant_count ? advice->sure : advice->likely;
+}
 
 struct dl2_analysis { /* one network */
     const char *arch;
@@ -99,12 +103,21 @@ const char *dl2_signed_digits(double value, int digits);
 /* "−1.3 to +0.2": `half` to both sides of `middle`; finite. */
 const char *dl2_interval(double middle, double half, int digits);
 
+/* How many networks share the error, at least 1. */
+static inline size_t dl2_networks_of(const struct dl2_analysis *analysis)
+{
+    return analysis->question.networks ? analysis->question.networks : 1;
+}
+
 /* Half the 95% prediction interval of the difference between one new training on the variant and
  * one on the original, on the same validation images; INFINITY or NAN: not known. */
 double dl2_comparison_single(const struct dl2_comparison *comparison);
 
 /* The half-width that verdicts go by: with the choice of images where that is known. */
-double dl2_comparison_half(const struct dl2_comparison *comparison);
+static inline double dl2_comparison_half(const struct dl2_comparison *comparison)
+{
+    return comparison->images ? comparison->half_both : comparison->half;
+}
 
 /* The error on each side of a 95% interval over `pairs` seeds: that of the look that they reach
  * (dl2_interval_level()). */

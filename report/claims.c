@@ -40,12 +40,13 @@ static bool has_claims(const struct dl2_study_claim *claims, size_t count, size_
     return false;
 }
 
-/* The next claim of a codec: the largest file that is not claimed yet; `count`: none is left. */
-static size_t next_claim(const struct dl2_study_claim *claims, size_t count, size_t codec)
+/* The next claim of a codec: the largest file that has not passed; `count`: none is left. */
+static size_t next_claim(const struct dl2_study_claim *claims, const bool *passed, size_t count,
+                         size_t codec)
 {
     size_t next = count;
     for (size_t i = 0; i < count; i++)
-        if (claims[i].codec == codec && !claims[i].within &&
+        if (claims[i].codec == codec && !passed[i] &&
             (next == count || claims[i].bytes > claims[next].bytes))
             next = i;
     return next;
@@ -55,27 +56,39 @@ void dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs
                      double tolerance, const struct dl2_looks *looks, size_t look)
 {
     DL2_AUTO_FREE size_t *next = dl2_room(codecs + 1, sizeof *next, "claims");
-    for (size_t i = 0; i < count; i++)
+    DL2_AUTO_FREE bool *passed = dl2_room(count + 1, sizeof *passed, "claims");
+    for (size_t i = 0; i < count; i++) {
         claims[i].blocker = i;
-    for (bool passed = true; passed;) {
-        passed = false;
+        /* What stands from before these tests passes whatever they say, but it has its bound. */
+        passed[i] = claims[i].within && claims[i].level > 0;
+        if (claims[i].level == 0)
+            claims[i].bound = NAN;
+    }
+    for (bool any = true; any;) {
+        any = false;
         size_t open = 0;
         for (size_t codec = 0; codec < codecs; codec++) {
-            next[codec] = next_claim(claims, count, codec);
+            next[codec] = next_claim(claims, passed, count, codec);
             open += next[codec] < count || !has_claims(claims, count, codec);
         }
         for (size_t codec = 0; codec < codecs; codec++) {
             if (next[codec] == count)
                 continue;
             struct dl2_study_claim *claim = &claims[next[codec]];
+            const double level = dl2_look_level(looks, look, open * networks);
+            const double half = dl2_spread_half(&claim->spread, level);
             if (claim->level == 0)
                 claim->reached = look;
-            claim->level = dl2_look_level(looks, look, open * networks);
-            if (claim->beyond ||
-                !(claim->difference - dl2_spread_half(&claim->spread, claim->level) >= -tolerance))
-                continue;
-            claim->within = passed = true;
-            claim->look = look;
+            if (claim->level == 0 || isfinite(half)) { /* else it waits, and its last test holds */
+                claim->level = level;
+                claim->bound = claim->difference - half;
+            }
+            if (!claim->within) {
+                if (claim->beyond || !(claim->difference - half >= -tolerance))
+                    continue;
+                claim->look = look;
+            }
+            claim->within = passed[next[codec]] = any = true;
         }
     }
     for (size_t i = 0; i < count; i++) {

@@ -67,6 +67,7 @@ struct dl2_study_claim {
     bool beyond;    /* its own interval lies beyond the tolerance; no part of the family */
     size_t look;    /* at which it was decided */
     double level;   /* of its last test; 0: not reached */
+    double bound;   /* the lower end that this test compares with the tolerance; NAN: not reached */
     size_t reached; /* the look of its first test */
     size_t blocker; /* where it was not reached: the claim that ended its codec; else itself */
 };

@@ -5,6 +5,7 @@ libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/answer.c report/page/answer.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
+	report/advice.c report/advice.h \
 	report/analysis.c report/analysis.h \
 	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \

@@ -35,20 +35,28 @@ struct size {
     double times_images, of_seeds, of_images;
 };
 
-/* Does one test of a new study pass? `common` is what the original's trainings and images are off,
- * in standard deviations: half of a difference's variance is theirs. */
+/* Shared by all tests, in standard deviations: what the original's trainings and images are off, in
+ * this study and in the new one. Half of a difference's variance is theirs. */
+struct common {
+    double seeds_here, images_here, seeds, images;
+};
+
+/* Does one test of a new study pass? */
 static bool draw_test(struct dl2_random *random, const struct dl2_prospects *prospects,
                       const struct dl2_prospect *test, const struct size *size,
-                      const double common[2])
+                      const struct common *common)
 {
-    const double S = (double)size->seeds;
+    const double S = (double)size->seeds, here = (double)prospects->seeds;
     /* What the variance may truly be, given its estimate; then what a new study estimates. */
     const double variance = test->seed_variance / draw_variance(random, test->seed_freedom);
     const struct dl2_spread training = dl2_spread_of_pairs(variance * draw_variance(random, S - 1),
                                                            size->seeds, &prospects->noise);
     const double of_images = test->image_variance / size->times_images;
-    const double error = sqrt(variance / S / 2) * (dl2_random_normal(random) + common[0]) +
-                         sqrt(of_images / 2) * (dl2_random_normal(random) + common[1]);
+    double error = sqrt(variance / S / 2) * (dl2_random_normal(random) + common->seeds) +
+                   sqrt(of_images / 2) * (dl2_random_normal(random) + common->images);
+    if (here > 0) /* what this study's margin is off */
+        error += sqrt(variance / here / 2) * (dl2_random_normal(random) + common->seeds_here) +
+                 sqrt(test->image_variance / 2) * (dl2_random_normal(random) + common->images_here);
     return test->margin + error >=
            hypot(size->of_seeds * sqrt(training.variance), size->of_images * sqrt(of_images));
 }
@@ -64,10 +72,11 @@ double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double tim
     for (size_t study = 0; study < STUDIES; study++) {
         struct dl2_random random; /* the same for every size, so that more never seems less */
         dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 2, study);
-        const double common[2] = {dl2_random_normal(&random), dl2_random_normal(&random)};
+        const struct common common = {dl2_random_normal(&random), dl2_random_normal(&random),
+                                      dl2_random_normal(&random), dl2_random_normal(&random)};
         bool passes = true;
         for (size_t i = 0; passes && i < prospects->count; i++)
-            passes = draw_test(&random, prospects, &prospects->tests[i], &size, common);
+            passes = draw_test(&random, prospects, &prospects->tests[i], &size, &common);
         passed += passes;
     }
     return (double)passed / STUDIES;

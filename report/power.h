@@ -3,11 +3,11 @@
  * How large would a study have to be to show what this one measured? Arithmetic alone: no files, no
  * text.
  *
- * The probability is that a new study, of other seeds and other images, makes a claim, if the
- * differences are those measured here. It is taken over what this study doesn't know of the
- * variances, too: a variance that was estimated with two degrees of freedom may well be five times
- * as large (assurance: O'Hagan, Stevens & Campbell, "Assurance in clinical trial design",
- * Pharmaceutical Statistics 4, 2005). A claim needs all claims before it in its codec.
+ * The probability is that a new study, of other seeds and other images, makes a claim. It is taken
+ * over what this study doesn't know (assurance: O'Hagan, Stevens & Campbell, "Assurance in clinical
+ * trial design", Pharmaceutical Statistics 4, 2005): the variances, for one that was estimated with
+ * two degrees of freedom may well be five times as large; and the differences, for what is worth
+ * another study was often lucky in this one. A claim needs all claims before it in its codec.
  */
 #ifndef DL2_REPORT_POWER_H
 #define DL2_REPORT_POWER_H
@@ -30,6 +30,7 @@ struct dl2_prospects {
     double level;           /* of each one-sided test */
     struct dl2_noise noise; /* of one training, from all variants; freedom 0: none but the pair's */
     size_t units; /* images of this study, or groups of them; 0: their choice doesn't count */
+    size_t seeds; /* of this study, which measured the margins; 0: they are true */
 };
 
 /* The probability that all tests pass with so many seeds, at least 2, and times the images. */

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "report/advice.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,6 +91,33 @@ static const char *reason_of(const struct dl2_comparison *comparison, size_t v, 
     return comparison->blocker != v ? "larger variant not claimed" : "share of the error";
 }
 
+/* The test that a claim goes by, the last one of the variant; null: it was not reached. */
+static json_t *make_claim(const struct dl2_comparison *comparison)
+{
+    return comparison->level > 0
+               ? json_pack("{s:f, s:o}", "error", comparison->level, "bound",
+                           dl2_json_real(comparison->bound))
+               : json_null();
+}
+
+/* What would settle it; null: it is settled. */
+static json_t *make_outlook(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            size_t v)
+{
+    const char *text = dl2_outlook_text(study, analysis, v);
+    const struct dl2_outlook outlook = dl2_outlook_find(study, analysis, v);
+    const struct dl2_study_size *size = &outlook.needed;
+    if (!*text)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "margin", dl2_json_real(outlook.margin),
+                     "of_images", dl2_json_real(outlook.of_images), "seeds",
+                     size->few
+                         ? json_pack("[I, I]", (json_int_t)size->few, (json_int_t)size->many)
+                         : json_null(),
+                     "times_images", dl2_json_real(size->few ? size->times_images : NAN), "chance",
+                     dl2_json_real(outlook.chance), "text", dl2_json_text(text));
+}
+
 /* What one question, on the variant's own images or on the original's, says of a variant. */
 static json_t *make_comparison(const struct dl2_study *study,
                                const struct dl2_comparison *comparison, size_t v, double tolerance)
@@ -98,7 +126,7 @@ static json_t *make_comparison(const struct dl2_study *study,
     const bool compared = comparison->verdict != DL2_VERDICT_NONE;
     const char *verdict = dl2_verdict_text(comparison->verdict);
     return json_pack(
-        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o}", "accuracy",
+        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "accuracy",
         dl2_json_real(comparison->accuracy.mean), "top5", dl2_json_real(comparison->top5.mean),
         "seeds", (json_int_t)(compared ? comparison->pairs : comparison->accuracy.count),
         "difference", dl2_json_real(difference), "interval",
@@ -107,7 +135,7 @@ static json_t *make_comparison(const struct dl2_study *study,
         (json_int_t)comparison->images, "groups",
         (json_int_t)(comparison->units == comparison->images ? 0 : comparison->units), "verdict",
         compared ? json_string(verdict) : json_null(), "reason",
-        reason_of(comparison, v, tolerance), "blocked_by",
+        reason_of(comparison, v, tolerance), "claim", make_claim(comparison), "blocked_by",
         compared && comparison->verdict != DL2_VERDICT_WITHIN && comparison->blocker != v
             ? name_of(study, comparison->blocker)
             : json_null());
@@ -174,6 +202,7 @@ static json_t *make_network(const struct dl2_page *page, size_t a)
                 variant, "on_original",
                 make_comparison(study, &analysis->on_original[v], v, page->tolerance));
         }
+        json_object_set_new(variant, "outlook", make_outlook(study, analysis, v));
         json_object_set_new(variant, "pareto_front",
                             json_boolean(page->fronts[a * study->variant_count + v]));
         json_object_set_new(variant, "speed", make_speeds(&speeds->variants[v]));
@@ -280,6 +309,8 @@ static const struct {
     {"high", 'n', {"interval", "1"}},
     {"verdict", 'n', {"verdict"}},
     {"reason", 'n', {"reason"}},
+    {"claim_bound", 'n', {"claim", "bound"}},
+    {"claim_error", 'n', {"claim", "error"}},
     {"on_original_difference", 'n', {"on_original", "difference"}},
     {"on_original_low", 'n', {"on_original", "interval", "0"}},
     {"on_original_high", 'n', {"on_original", "interval", "1"}},

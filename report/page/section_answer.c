@@ -2,6 +2,7 @@
 /* The answer: what to choose, and how sure that is. */
 #include "common/json.h"
 #include "common/scope.h"
+#include "report/advice.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/page.h"
 #include "report/page/parts.h"
@@ -51,55 +52,21 @@ static void write_network(struct dl2_bytes *html, const struct dl2_page *page, s
     dl2_html_markup(html, ". ");
 }
 
-static bool is_lossless(const char *format)
-{
-    static const char *const formats[] = {"png", "bmp", "gif", "tiff"};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(format, formats[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The format that most of the original's images have, by the survey; NULL: it was not made. */
-static const char *main_format(const json_t *survey)
-{
-    const char *name, *most = NULL;
-    json_t *format;
-    double images = 0;
-    json_object_foreach(json_object_get(survey, "formats"), name, format)
-    {
-        const double own = dl2_json_get_real(format, "images", 0);
-        if (own > images) {
-            images = own;
-            most = name;
-        }
-    }
-    return most;
-}
-
 /* "Times smaller" than what? A variant loses less on top of what the original has lost already. */
-static void write_original(struct dl2_bytes *html, const struct dl2_page *page)
+static void write_original(struct dl2_bytes *html, const struct dl2_study *study)
 {
-    const struct dl2_study *study = page->study;
     const size_t raw = dl2_study_find(study, "raw");
     const double bits = raw < study->variant_count ? study->variants[raw].bits_per_pixel : NAN;
+    const char *original = dl2_original_text(study);
     if (!isfinite(bits))
         return;
-    struct dl2_error why = DL2_ERROR_INIT; /* the survey's own section tells it */
-    json_auto_t *survey = NULL;
-    dl2_json_load(dl2_text("%s/survey.json", page->folder), "dl2-survey/1", &survey, &why);
-    const char *format = main_format(survey);
     dl2_html_format(html, "The original has %.3g bits per pixel", bits);
-    if (format)
-        dl2_html_format(html, ", %s", format);
-    if (format && is_lossless(format))
-        dl2_html_markup(html, ", stored without loss: a JPEG of high quality would be several "
-                              "times smaller already");
-    else if (format)
-        dl2_html_markup(html, ", encoded with loss already: variants lose once more");
-    else if (bits > 6 && !dl2_study_has_volumes(study)) /* no lossy encoder is run at so many */
-        dl2_html_markup(html, ", so it is hardly compressed: a JPEG of high quality would be "
-                              "several times smaller already");
+    if (original)
+        dl2_html_format(html, ", %s", original);
+    if (dl2_is_hardly_compressed(study))
+        dl2_html_markup(html, ": a JPEG of high quality would be several times smaller already");
+    else if (original)
+        dl2_html_markup(html, ": variants lose once more");
     dl2_html_markup(html, ". ");
 }
 
@@ -114,7 +81,7 @@ static void write_compared(const struct dl2_page *page, struct dl2_bytes *html)
     dl2_html_format(html, "Accuracy is %s. Each variant is validated on its own images%s. ",
                     dl2_study_accuracy(page->study)->name,
                     both ? ", and as a second question on the original's" : "");
-    write_original(html, page);
+    write_original(html, page->study);
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -303,48 +270,31 @@ static void write_advice(struct dl2_bytes *html, const struct dl2_page *page, si
 
 /* ---- The first screen: one sentence a network, its uncertainty, one picture */
 
-/* The second question: what was trained on the variant, validated on the original's images. */
-static void write_on_original(struct dl2_bytes *html, const struct dl2_analysis *analysis,
-                              size_t pick, const char *points)
-{
-    const struct dl2_comparison *comparison =
-        analysis->on_original ? &analysis->on_original[pick] : NULL;
-    if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
-        return;
-    const double half = dl2_comparison_half(comparison);
-    dl2_html_format(html, "Validated on the original's images it %s %s",
-                    comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
-                    : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
-                                                                : "is not shown to lose less than",
-                    points);
-    if (isfinite(half))
-        dl2_html_format(html, " (%s)", dl2_interval(comparison->difference, half, 1));
-    dl2_html_markup(html, ". ");
-}
-
-/* Why that may be said, or why it is not. */
+/* How accuracy changes, and why that may be said, or why it is not. */
 static void write_uncertainty(struct dl2_bytes *html, const struct dl2_page *page,
                               const struct dl2_analysis *analysis, size_t pick)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[pick];
     const double half = dl2_comparison_half(comparison);
     dl2_html_markup(html, "<p>");
-    if (comparison->verdict == DL2_VERDICT_WITHIN)
-        dl2_html_format(
-            html,
-            "That is said by a rule that makes any wrong claim in at most %g%% of such studies. ",
-            100 * DL2_CLAIMS_LEVEL);
-    else if (!isfinite(half))
-        dl2_html_format(html, "One training each gives no interval. ");
-    else if (comparison->difference - half < -page->tolerance)
-        dl2_html_format(html, "The interval reaches beyond the tolerance. ");
-    else
-        dl2_html_format(html, "It is not certain enough to be claimed. ");
-    if (isfinite(half))
-        dl2_html_format(html, "95%% interval of the change in %s: %s points. ",
-                        dl2_study_accuracy(page->study)->name,
-                        dl2_interval(comparison->difference, half, 1));
-    write_on_original(html, analysis, pick, dl2_count_points(page->tolerance));
+    dl2_html_format(html, "It %s. ", dl2_changes_text(analysis, pick));
+    if (comparison->verdict == DL2_VERDICT_WITHIN) {
+        dl2_html_format(html,
+                        "That it loses less than %s is claimed by a rule that makes any wrong "
+                        "claim in at most %g%% of such studies",
+                        dl2_count_points(page->tolerance), 100 * DL2_CLAIMS_LEVEL);
+        if (isfinite(comparison->bound))
+            dl2_html_format(html, ": its bound, with an error of %.2g%%, is %s points",
+                            100 * comparison->level, dl2_signed(comparison->bound));
+        dl2_html_markup(html, ". ");
+    } else if (isfinite(half)) {
+        dl2_html_format(html, "%s%s ",
+                        comparison->difference - half < -page->tolerance
+                            ? "The interval reaches beyond the tolerance. "
+                            : "",
+                        dl2_blocks_text(page->study, analysis, pick));
+    }
+    dl2_html_format(html, "%s", dl2_control_text(page->study, analysis, pick));
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -365,12 +315,16 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_page *page, 
         return;
     }
     const struct dl2_study_variant *variant = &study->variants[pick];
+    const struct dl2_comparison *comparison = &analysis->comparisons[pick];
     dl2_html_element(html, "strong", "%s", variant->name);
-    dl2_html_format(html, " %s less than %s of %s, at ",
-                    pick == advice->sure ? "loses" : "may lose", dl2_count_points(page->tolerance),
-                    dl2_study_accuracy(study)->title);
+    if (pick == advice->sure && comparison->difference - dl2_comparison_half(comparison) > 0)
+        dl2_html_format(html, " gains %.1f points", comparison->difference);
+    else
+        dl2_html_format(html, " %s less than %s", pick == advice->sure ? "loses" : "may lose",
+                        dl2_count_points(page->tolerance));
+    dl2_html_format(html, " of %s, at ", dl2_study_accuracy(study)->title);
     dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
-    dl2_html_format(html, " of the original's bytes (%.3g times smaller).", 1 / variant->ratio);
+    dl2_html_format(html, " of the original's bytes (%s).", dl2_size_text(study, pick));
     dl2_html_markup(html, "</p>\n");
     write_uncertainty(html, page, analysis, pick);
 }
@@ -404,6 +358,34 @@ static void write_first_screen(struct dl2_bytes *html, const struct dl2_page *pa
                               "intervals overlap.</p>\n");
 }
 
+/* ---- What is open */
+
+static void write_open(struct dl2_bytes *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    bool any = false;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const char *text = dl2_outlook_text(study, &page->analyses[a], v);
+            if (!*text)
+                continue;
+            if (!any)
+                dl2_html_markup(html, "<details open='open'><summary>What is open, and what would "
+                                      "settle it</summary>\n<ul class='plain'>\n");
+            any = true;
+            dl2_html_element(html, "li", "%s%s", text, dl2_part_arch_after(page, " With ", a));
+        }
+    if (!any)
+        return;
+    dl2_html_markup(html, "</ul>\n");
+    dl2_html_element(html, "p class='note'",
+                     "The limit is a loss of %s. The probabilities count that true changes may be "
+                     "other than the measured ones: of variants that are worth another study, many "
+                     "were lucky in this one.",
+                     dl2_count_points(page->tolerance));
+    dl2_html_markup(html, "</details>\n");
+}
+
 void dl2_section_answer(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
@@ -434,5 +416,6 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_bytes *html)
                 write_advice(html, page, a, kickers[kind], &speeds->fastest[kind]);
     }
     dl2_html_markup(html, "</div>\n");
+    write_open(html, page);
     write_decided(page, html);
 }

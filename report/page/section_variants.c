@@ -55,10 +55,27 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
         dl2_table_heads(table, columns[c].head);
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
         dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a));
-        dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
+        dl2_table_heads(table, "<difference,\npoints|<claim&#39;s\nbound|Pareto\nfront");
         dl2_table_heads(table, view->draws ? "<bootstrap" : "");
         dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
     }
+}
+
+/* The lower end that the test of all variants together goes by, with its part of the error; or the
+ * larger file that was to be shown first. */
+static void write_bound(struct dl2_bytes *html, const struct dl2_study *study,
+                        const struct dl2_comparison *comparison, size_t v)
+{
+    dl2_html_markup(html, "<td class='l'>");
+    if (isfinite(comparison->bound)) {
+        dl2_html_format(html, "%s ", dl2_signed(comparison->bound));
+        dl2_html_element(html, "small", "(error %.2g%%)", 100 * comparison->level);
+    } else if (comparison->verdict != DL2_VERDICT_NONE && comparison->blocker != v) {
+        dl2_html_element(html, "small", "after %s", study->variants[comparison->blocker].name);
+    } else {
+        dl2_html_text(html, "–");
+    }
+    dl2_html_markup(html, "</td>");
 }
 
 /* Is it the smallest or the fastest that keeps the accuracy of a network? */
@@ -97,6 +114,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
         const size_t cell = a * page->study->variant_count + v;
         dl2_part_cell(html, comparison->accuracy.mean, 1);
         dl2_part_difference_cell(html, comparison);
+        write_bound(html, page->study, comparison, v);
         dl2_html_element(html, "td", "%s", page->fronts[cell] ? "yes" : "–");
         if (view->draws && isfinite(comparison->low))
             dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(comparison->low),
@@ -145,6 +163,13 @@ static void write_note(struct dl2_bytes *html, const struct variants_view *view)
                         "that accuracy hides: it is within the tolerance, but the interval of the "
                         "loss is above the original&#39;s, so the network is less sure of its "
                         "answers. ");
+    if (view->page->study->arch_count)
+        dl2_html_format(html,
+                        "A variant is within if its claim's bound is above %s: the lower end that "
+                        "the test of all variants together goes by, with its part of the 2.5%%. A "
+                        "codec's files are tested from the largest to the smallest; behind one "
+                        "that is not within, none is. ",
+                        dl2_signed_digits(-view->page->tolerance, 2));
     if (view->page->study->arch_count)
         dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
                               "measured to be as small and as accurate. ");

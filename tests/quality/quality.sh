@@ -324,7 +324,10 @@ END
     grep -q '"lossy": 0' "$work/stand.json" || fail 'a source of PPM is said to have lost something'
     run 0 --json "$work/stand.json" "$work/stand/jpeg-60" "$work/stand/jpeg-30"
     grep -q '^1 of its files is of a lossy codec already, JPEGs of quality 60 (median; 60 to 60)' "$work/out" || fail 'no generation of loss'
-    grep -A 4 '"reference_files"' "$work/stand.json" | grep -q '"median_quality": 60' || fail 'no quality of the sources'
+    "$PYTHON3" -c 'import json, sys
+files = json.load(open(sys.argv[1]))["reference_files"]
+assert files == {"lossy": 1, "of_known_quality": 1, "median_quality": 60, "formats": {"jpeg": 1}}, files' \
+        "$work/stand.json" || fail 'how the sources were encoded'
 fi
 
 # ---- Crops, chosen by earlier scores

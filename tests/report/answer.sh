@@ -36,6 +36,14 @@ assert told == {
     "jpeg-10": ("could be", "larger variant not claimed", "jpeg-50"),
 }, told
 assert network["smallest"]["claimed"] == "jpeg-90", network["smallest"]
+# A claim goes by its bound, with its part of the error; behind jpeg-50, which failed, jpeg-10 was not tested.
+claim = variants["jpeg-90"]["claim"]
+assert -1 <= claim["bound"] < variants["jpeg-90"]["interval"][0] and 0.018 < claim["error"] < 0.019, claim
+assert variants["jpeg-50"]["claim"]["bound"] < -10 and variants["jpeg-10"]["claim"] is None, variants
+assert variants["jpeg-90"]["outlook"] is None and variants["jpeg-50"]["outlook"] is None, variants
+outlook = variants["jpeg-10"]["outlook"]
+assert math.isclose(outlook["margin"], 1) and outlook["of_images"] is None and 0 < outlook["chance"] <= 1, outlook
+assert outlook["text"].endswith("jpeg-50 has to be shown first, or left out of a new study."), outlook
 assert math.isclose(variants["jpeg-50"]["difference"], -10, abs_tol=1e-9)
 assert [name for name, v in variants.items() if v["pareto_front"]] == ["jpeg-10"], variants
 low, high = variants["jpeg-90"]["interval"]
@@ -50,6 +58,8 @@ for row in table:
     assert row["reason"] == own["reason"], row
     if own["verdict"]:
         assert math.isclose(float(row["low"]), own["interval"][0], rel_tol=1e-8), row
+    if own["claim"]:
+        assert math.isclose(float(row["claim_bound"]), own["claim"]["bound"], rel_tol=1e-8), row
 PY
 
 # Not only sentences of one network.
