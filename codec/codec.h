@@ -30,6 +30,7 @@ struct dl2_image_info {
     uint32_t width, height; /* as coded, before orientation */
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
     uint32_t bits;     /* per sample as coded; decoding gives 8, dl2_image_decode_deep() 16 */
+    uint32_t left_out; /* further bands, such as infrared, that decoding does not give */
     bool alpha;
     bool cmyk;       /* inks; decoding turns them into RGB, without their profile */
     bool palette;    /* of PNG: its numbers can be asked for */
@@ -64,6 +65,7 @@ struct dl2_decode_options {
     uint32_t channels;     /* 0: as coded; 1 or 3: convert (BT.601 luma, or gray three times) */
     uint8_t background[3]; /* R, G, B under alpha */
     bool keep_orientation; /* true: pixels as coded. false: turned upright */
+    bool drop_bands;       /* decode a file with info.left_out; else DL2_ERR_UNSUPPORTED */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     /* Becomes the file's, as dl2_image_read_info() gives it; NULL: not wanted. */
     struct dl2_image_info *info;
@@ -72,7 +74,7 @@ struct dl2_decode_options {
 /* Default: white background (what viewers show), upright. */
 #define DL2_DECODE_DEFAULTS                                                                        \
     {                                                                                              \
-        0, 0, {255, 255, 255}, false, NULL, NULL                                                   \
+        0, 0, {255, 255, 255}, false, false, NULL, NULL                                            \
     }
 
 /* The part of an image to decode, and how finely. */
@@ -86,6 +88,7 @@ struct dl2_decode_request {
     uint32_t channels;     /* 0: as coded; 1: gray; 3: colour, or gray where the image is gray */
     bool indices;          /* of an image with a palette: its numbers, as gray, and no colours */
     bool planes;           /* allows YCbCr planes; false: gray or RGB, chroma at full resolution */
+    bool drop_bands;       /* as in struct dl2_decode_options */
     uint8_t background[3]; /* R, G, B under alpha */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
 };
@@ -386,6 +389,9 @@ int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_o
 int dl2_image_decode_deep(const uint8_t *data, size_t size,
                           const struct dl2_decode_options *options, struct dl2_deep_image *image,
                           struct dl2_error *error);
+/* Has an image of more than 12 bits no value above a sixteenth of the range, as data of 12 bits in
+ * 16 have? The raster is what was decoded. */
+bool dl2_image_is_nearly_black(const struct dl2_image_info *info, const struct dl2_raster *raster);
 /* Checks quality, size and channels, then calls the codec. */
 int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_bytes *out,

@@ -201,7 +201,7 @@ static int jp2_take_image(const opj_image_t *decoded, const struct dl2_jp2_heade
     else if (header->colour.space == DL2_JP2_LAB)
         jp2_lab_to_rgb(&header->colour.lab, decoded->comps[0].prec, image->data,
                        (size_t)width * height);
-    if (decoded->numcomps == image->channels)
+    if (!dl2_jp2_has_alpha(header) && header->colour.space != DL2_JP2_CMYK)
         return DL2_OK;
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
     DL2_TRY(
@@ -363,6 +363,7 @@ static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *
     info->channels = dl2_jp2_channels(header);
     info->bits = header->bits;
     info->alpha = dl2_jp2_has_alpha(header);
+    info->left_out = dl2_jp2_extra(header) - info->alpha;
     info->cmyk = header->colour.space == DL2_JP2_CMYK;
     return DL2_OK;
 }

@@ -80,15 +80,15 @@ static int jxl_fail(struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG XL: the file is damaged or cut short");
 }
 
-/* libjxl leaves inks as they are. */
-static bool jxl_is_cmyk(const struct jxl_state *jxl)
+/* The number of channels of a kind beside the colours. */
+static uint32_t jxl_count_extra(const struct jxl_state *jxl, JxlExtraChannelType type)
 {
     JxlExtraChannelInfo extra;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < jxl->info.num_extra_channels; i++)
-        if (JxlDecoderGetExtraChannelInfo(jxl->decoder, i, &extra) == JXL_DEC_SUCCESS &&
-            extra.type == JXL_CHANNEL_BLACK)
-            return true;
-    return false;
+        count += JxlDecoderGetExtraChannelInfo(jxl->decoder, i, &extra) == JXL_DEC_SUCCESS &&
+                 extra.type == type;
+    return count;
 }
 
 /* Has the container a box with what a JPEG is reconstructed from, beside the coefficients? */
@@ -134,13 +134,16 @@ static int jxl_open(void *state, struct dl2_image_info *info, struct dl2_error *
 {
     struct jxl_state *jxl = state;
     DL2_TRY(jxl_begin(jxl, error));
-    if (jxl_is_cmyk(jxl))
+    if (jxl_count_extra(jxl, JXL_CHANNEL_BLACK)) /* libjxl leaves inks as they are */
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: CMYK is not supported");
     info->width = jxl->info.xsize;
     info->height = jxl->info.ysize;
     info->channels = jxl->info.num_color_channels;
     info->bits = jxl->info.bits_per_sample;
     info->alpha = jxl->info.alpha_bits > 0;
+    /* libjxl draws spot colours into the image. */
+    info->left_out =
+        jxl->info.num_extra_channels - info->alpha - jxl_count_extra(jxl, JXL_CHANNEL_SPOT_COLOR);
     info->has_more = jxl->info.have_animation;
     info->orientation = (int)jxl->info.orientation;
     return DL2_OK;

@@ -3,9 +3,10 @@
  * TIFF and BigTIFF through libtiff: the first page of a file; has_more says that others follow.
  * libtiff's RGBA interface makes 8-bit colours of all that it knows (1 to 16 bits, palettes, CMYK
  * by plain arithmetic, YCbCr, strips and tiles), with rounding. CIELab is under D50, as Pillow has
- * it; libtiff would not adapt it to sRGB's white. Floating point and
+ * it; libtiff would not adapt it to sRGB's white. Signed samples, which
+ * libtiff would take for large unsigned ones, floating point and
  * other samples that it does not know are not supported, nor are cameras' raw files, whose first
- * page is a thumbnail. Nothing is written.
+ * page is a thumbnail. Bands beyond gray or RGB are info->left_out. Nothing is written.
  */
 #include "codec/codecs.h"
 
@@ -131,9 +132,14 @@ static bool tiff_is_raw(const struct tiff_state *tiff)
            (tiff->base.size > 10 && !memcmp(tiff->base.data + 8, "CR", 2));
 }
 
-/* Sets tiff->alpha. A further sample of no stated meaning is no opacity. */
-static void tiff_read_alpha(struct tiff_state *tiff)
+/* Sets tiff->alpha, and info's alpha and bands. A further sample of no stated meaning is no
+ * opacity. */
+static void tiff_read_extra(struct tiff_state *tiff, struct dl2_image_info *info,
+                            uint16_t photometric)
 {
+    const uint32_t colours = photometric == PHOTOMETRIC_SEPARATED ? 4
+                             : photometric == PHOTOMETRIC_PALETTE ? 1
+                                                                  : info->channels;
     uint16_t count = 0, samples = 1, *kinds = NULL;
     tiff->alpha = 0;
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLESPERPIXEL, &samples);
@@ -141,6 +147,22 @@ static void tiff_read_alpha(struct tiff_state *tiff)
         TIFFGetFieldDefaulted(tiff->file, TIFFTAG_EXTRASAMPLES, &count, &kinds) == 1 && count &&
         (kinds[0] == EXTRASAMPLE_ASSOCALPHA || kinds[0] == EXTRASAMPLE_UNASSALPHA))
         tiff->alpha = kinds[0];
+    info->alpha = tiff->alpha;
+    info->left_out = samples > colours + info->alpha ? samples - colours - info->alpha : 0;
+}
+
+static int tiff_check_format(const struct tiff_state *tiff, struct dl2_error *error)
+{
+    uint16_t format = SAMPLEFORMAT_UINT;
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLEFORMAT, &format);
+    if (format == SAMPLEFORMAT_UINT || format == SAMPLEFORMAT_VOID)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "TIFF: %s samples are not supported: convert them to 8 or 16 bits without "
+                         "sign, by the range that matters",
+                         format == SAMPLEFORMAT_INT      ? "signed"
+                         : format == SAMPLEFORMAT_IEEEFP ? "floating-point"
+                                                         : "complex");
 }
 
 static int tiff_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
@@ -158,20 +180,20 @@ static int tiff_open(void *state, struct dl2_image_info *info, struct dl2_error 
     if (tiff_is_raw(tiff))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "TIFF: the first page is a thumbnail, as in a camera's raw file");
+    DL2_TRY(tiff_check_format(tiff, error));
     if (!TIFFRGBAImageOK(tiff->file, why))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "TIFF: %s", why);
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_ORIENTATION, &orientation);
     TIFFGetField(tiff->file, TIFFTAG_PHOTOMETRIC, &photometric);
-    tiff_read_alpha(tiff);
     tiff->channels =
         photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_MINISWHITE ? 1 : 3;
     info->width = tiff->width;
     info->height = tiff->height;
     info->channels = tiff->channels;
     info->bits = bits;
-    info->alpha = tiff->alpha;
     info->cmyk = photometric == PHOTOMETRIC_SEPARATED;
+    tiff_read_extra(tiff, info, photometric);
     info->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
     info->has_more = !TIFFLastDirectory(tiff->file);
     return DL2_OK;

@@ -325,12 +325,27 @@ static int decoder_check_request(const struct dl2_image_info *info,
     return decoder_check_channels(request->channels, error);
 }
 
+/* A part of the bands is another image than the user has, so it is taken only if it is wanted. */
+static int decoder_check_bands(const struct dl2_image_info *info, bool drop,
+                               struct dl2_error *error)
+{
+    if (!info->left_out || drop)
+        return DL2_OK;
+    const unsigned shown = info->channels + info->alpha;
+    return dl2_error_set(
+        error, DL2_ERR_UNSUPPORTED,
+        "it has %u bands, of which one image shows %s: make files of the bands that you want, or "
+        "pass --drop-bands (drop_bands=True in Python) to do without the others",
+        shown + (unsigned)info->left_out, info->channels == 1 ? "one, as gray" : "three, as RGB");
+}
+
 int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_request *request,
                        struct dl2_raster *raster, struct dl2_error *error)
 {
     if (!decoder->codec)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no image is open");
     DL2_TRY(decoder_check_request(&decoder->info, request, error));
+    DL2_TRY(decoder_check_bands(&decoder->info, request->drop_bands, error));
     return decoder->info.orientation == 1
                ? decoder_read_coded(decoder, request, &decoder->image, raster, error)
                : decoder_read_turned(decoder, request, raster, error);
@@ -342,6 +357,21 @@ int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info 
     DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
     DL2_TRY(dl2_decoder_create(&decoder, error));
     return decoder_open_outer(decoder, data, size, UINT64_MAX, info, error);
+}
+
+/* Of planes luma decides. */
+bool dl2_image_is_nearly_black(const struct dl2_image_info *info, const struct dl2_raster *raster)
+{
+    enum { DATA_BITS = 12, DARK = 16 }; /* 4095 of 65535 is 16 of 255 */
+    const struct dl2_plane *plane = &raster->planes[0];
+    const size_t samples = dl2_raster_planes(raster) > 1 ? 1 : dl2_raster_channels(raster);
+    if (info->bits <= DATA_BITS)
+        return false;
+    for (uint32_t y = 0; y < plane->height; y++)
+        for (size_t x = 0; x < plane->width * samples; x++)
+            if (plane->data[y * plane->stride + x] > DARK)
+                return false;
+    return true;
 }
 
 static int gray_to_rgb(struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
@@ -368,6 +398,7 @@ int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_o
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
     if (options->info)
         *options->info = info;
+    DL2_TRY(decoder_check_bands(&info, options->drop_bands, error));
     if (options->keep_orientation)
         decoder->info.orientation = 1;
     const struct dl2_decode_request request = {
@@ -392,6 +423,7 @@ int dl2_image_decode_deep(const uint8_t *data, size_t size,
     struct dl2_image_info info;
     DL2_TRY(dl2_decoder_create(&decoder, error));
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
+    DL2_TRY(decoder_check_bands(&info, options->drop_bands, error));
     if (info.bits <= 8 || info.cmyk || decoder->unwrapped || !decoder->codec->read_deep)
         return 0;
     const int status = decoder->codec->read_deep(decoder->state, options->background, image, &why);
@@ -415,7 +447,7 @@ int dl2_gray_decode(const uint8_t *data, size_t size, const struct dl2_gray_part
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is not read as a slice of a volume",
                              decoder->codec->name);
     if (info.width != part->width || info.height != part->height || info.bits != part->bits ||
-        info.channels != 1 || info.alpha || info.orientation != 1)
+        info.channels != 1 || info.left_out || info.alpha || info.orientation != 1)
         return dl2_error_set(
             error, DL2_ERR_FORMAT,
             "it has %ux%u pixels of %u channel%s and %u bits%s, where %ux%u of one "

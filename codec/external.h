@@ -51,5 +51,7 @@ int dl2_external_decoders_check(const struct dl2_external_decoders *decoders,
 
 /* The options --decoder and --external-timeout: a table of struct dl2_external_decoders. */
 extern const struct dl2_option dl2_external_options[];
+/* The option --drop-bands: a table of the bool of struct dl2_decode_options. */
+extern const struct dl2_option dl2_bands_options[];
 
 #endif

@@ -134,6 +134,18 @@ static bool read_colour(const uint8_t *content, size_t length, struct dl2_jp2_co
     return true;
 }
 
+/* Is one of the channels an opacity, by their definitions: number, kind, colour? */
+static bool defines_alpha(const uint8_t *content, size_t length)
+{
+    enum { OPACITY = 1, PREMULTIPLIED = 2 };
+    for (size_t at = 2; at + 6 <= length; at += 6) {
+        const uint32_t kind = dl2_read_u16(content + at + 2);
+        if (kind == OPACITY || kind == PREMULTIPLIED)
+            return true;
+    }
+    return false;
+}
+
 /*
  * The first colour specification of methods that every reader knows counts, as it does with
  * OpenJPEG; where there is none, the first of any profile.
@@ -157,6 +169,8 @@ static void read_image_header(const uint8_t *data, size_t size, struct dl2_jp2_h
         } else if (!memcmp(type, "pclr", 4) && length >= 3) {
             header->components = content[2];
             header->palette = true;
+        } else if (!memcmp(type, "cdef", 4)) {
+            header->no_alpha = !defines_alpha(content, length);
         }
     }
 }
@@ -283,8 +297,12 @@ size_t dl2_jp2_coded_bytes(const uint8_t *data, size_t size)
 
 bool dl2_jp2_has_alpha(const struct dl2_jp2_header *header)
 {
-    return header->components == 2 ||
-           (header->components == 4 && header->colour.space != DL2_JP2_CMYK);
+    return dl2_jp2_extra(header) && !header->no_alpha;
+}
+
+uint32_t dl2_jp2_extra(const struct dl2_jp2_header *header)
+{
+    return header->colour.space == DL2_JP2_CMYK ? 0 : header->components - dl2_jp2_channels(header);
 }
 
 uint32_t dl2_jp2_channels(const struct dl2_jp2_header *header)

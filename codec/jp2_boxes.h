@@ -48,6 +48,7 @@ struct dl2_jp2_header {
     uint32_t bits;
     struct dl2_jp2_colour colour;
     bool palette;
+    bool no_alpha; /* the channel definitions give the last component another meaning */
     bool high_throughput;
     bool is_signed;
     bool plain; /* at the grid's origin, all components at full resolution */
@@ -59,6 +60,9 @@ bool dl2_jp2_is_codestream(const uint8_t *data, size_t size);
  * DL2_ERR_LIMIT for what is not to be decoded. header->colour.profile points into data. */
 int dl2_jp2_read_header(const uint8_t *data, size_t size, struct dl2_jp2_header *header,
                         struct dl2_error *error);
+/* A component behind the colours, which are gray or RGB: an opacity, unless the file says that it
+ * is none. */
+uint32_t dl2_jp2_extra(const struct dl2_jp2_header *header);
 bool dl2_jp2_has_alpha(const struct dl2_jp2_header *header);
 /* Colours: 1 or 3. */
 uint32_t dl2_jp2_channels(const struct dl2_jp2_header *header);

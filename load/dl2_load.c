@@ -140,6 +140,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(options.loader),
      .commands = BENCHES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(options.loader.external)},
+    {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(options.loader.drop_bands)},
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",

@@ -87,6 +87,9 @@ double dl2_load_rate(double amount, double seconds);
 /* Writes bytes for tables, as "12.3 MB", and returns `text`. */
 const char *dl2_load_bytes(char text[16], double bytes);
 
+/* The counts of dl2_unusual_rows by name, a new object. */
+json_t *dl2_load_unusual(const struct dl2_loader_stats *stats);
+
 /* Opens a dataset, and prints its messages on stderr. */
 int dl2_load_open(const struct dl2_load_options *options, const char *path,
                   struct dl2_dataset **dataset, struct dl2_error *error);

@@ -167,6 +167,7 @@ static double kept_bytes(const struct dl2_planner *planner, struct dl2_decoder *
         struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
         struct dl2_raster raster;
         request.external = &config->external;
+        request.drop_bands = config->drop_bands;
         request.channels = config->channels == 1 ? 1 : 0;
         request.reduction = reduction;
         request.width = width;

@@ -336,9 +336,6 @@ static void print_unusual(FILE *out, const struct dl2_loader_stats *stats)
         const char *what, *means;
     } rows[] = {
         {stats->short_clips, "clips too short", ", whose frames came again"},
-        {stats->oblong, "pixels not square", ": the frames look stretched"},
-        {stats->wide_colour, "HDR or wide gamut", ", not converted: the frames look pale"},
-        {stats->interlaced, "interlaced videos", ": the frames show combs where something moves"},
         {stats->padded, "smaller than the patch", ", with zeros around them"},
         {stats->no_foreground, "no label above 0", ": volumes without one, with any patch"},
     };
@@ -346,6 +343,10 @@ static void print_unusual(FILE *out, const struct dl2_loader_stats *stats)
         if (rows[i].count)
             fprintf(out, "  %-21s %10" PRIu64 " times%s\n", rows[i].what, rows[i].count,
                     rows[i].means);
+    for (const struct dl2_unusual *row = dl2_unusual_rows(); row->name; row++)
+        if (dl2_unusual_count(stats, row))
+            fprintf(out, "  %-21s %10" PRIu64 " times: %s\n", row->title,
+                    dl2_unusual_count(stats, row), row->text);
 }
 
 static void print_rates(FILE *out, const struct bench *bench)
@@ -624,6 +625,7 @@ static json_t *bench_json(const struct bench *bench)
         json_object_set_new(json, "boxes",
                             json_pack("{s:I, s:I}", "loaded", (json_int_t)stats->boxes, "dropped",
                                       (json_int_t)stats->boxes_dropped));
+    json_object_set_new(json, "unusual", dl2_load_unusual(stats));
     json_object_set_new(json, "batch_gaps",
                         json_pack("{s:o, s:o, s:o, s:o}", "p50", dl2_json_real(gap_at(bench, 0.5)),
                                   "p95", dl2_json_real(gap_at(bench, 0.95)), "p99",

@@ -13,7 +13,10 @@
 #include "load/load.h"
 #include "loader/boxes.h"
 #include "loader/masks.h"
+#include "loader/unusual.h"
 #include "loader/volume_sample.h"
+
+#include <inttypes.h>
 
 struct checker {
     struct dl2_bytes encoded;
@@ -21,6 +24,7 @@ struct checker {
     struct dl2_sample_boxes boxes;
     struct dl2_sample_mask mask;
     struct dl2_video_notes notes;
+    struct dl2_loader_stats unusual; /* of images */
 };
 
 struct check {
@@ -32,6 +36,7 @@ struct check {
     struct dl2_error *results; /* one per slot */
     struct dl2_progress progress;
     struct dl2_video_notes notes;
+    struct dl2_loader_stats unusual;
     json_t *bad;
     int bad_count;
 };
@@ -57,8 +62,12 @@ static int check_image(const struct check *check, struct checker *checker, const
     how.keep_orientation = true; /* rotation finds no further errors */
     how.max_pixels = check->config.max_pixels;
     how.external = &check->config.external;
+    how.drop_bands = check->config.drop_bands;
     how.info = info;
-    return dl2_image_decode(data, size, &how, &checker->image, &checker->turned, error);
+    DL2_TRY(dl2_image_decode(data, size, &how, &checker->image, &checker->turned, error));
+    const struct dl2_raster raster = dl2_raster_of(&checker->image, 0, 0);
+    dl2_unusual_note(&checker->unusual, info, &raster);
+    return DL2_OK;
 }
 
 static int check_mask(const struct check *check, struct checker *checker, size_t item,
@@ -228,6 +237,7 @@ static int save(const struct check *check, const char *path, double seconds, dou
                             json_pack("{s:I, s:I, s:I}", "oblong", (json_int_t)check->notes.oblong,
                                       "wide_colour", (json_int_t)check->notes.wide_colour,
                                       "interlaced", (json_int_t)check->notes.interlaced));
+    json_object_set_new(json, "unusual", dl2_load_unusual(&check->unusual));
     if (json && check->boxes.coco)
         json_object_set_new(json, "boxes", boxes_json(check));
     return dl2_json_save_new(check->options->json_path, json, error);
@@ -267,8 +277,16 @@ static int run_check(struct check *check, const char *path, struct dl2_parallel 
             status = dl2_mask_init(&check->checkers[i].mask, &check->config, error);
     if (status == DL2_OK)
         status = dl2_parallel_run(loop, error);
-    for (unsigned i = 0; i < loop->jobs; i++)
+    for (unsigned i = 0; i < loop->jobs; i++) {
         dl2_video_notes_sum(&check->notes, &check->checkers[i].notes);
+        dl2_unusual_add(&check->unusual, &check->checkers[i].unusual);
+    }
+    for (size_t i = 0; i < DL2_UNUSUAL; i++) {
+        const uint64_t count = dl2_unusual_count(&check->unusual, &dl2_unusual_rows()[i]);
+        if (count)
+            dl2_progress_message(&check->progress, "%s: %" PRIu64 " of its %s", path, count,
+                                 dl2_unusual_rows()[i].text);
+    }
     check->notes.sound = 0; /* nothing reads it */
     dl2_video_notes_tell(&check->notes, path, "clips", &check->progress);
     dl2_progress_end(&check->progress);

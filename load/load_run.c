@@ -93,3 +93,12 @@ int dl2_load_name_bad(const struct dl2_loader *loader, size_t images, json_t *li
                 images, stats.frames ? "clips" : "images");
     return count > INT32_MAX ? INT32_MAX : (int)count;
 }
+
+json_t *dl2_load_unusual(const struct dl2_loader_stats *stats)
+{
+    json_t *json = json_object();
+    for (const struct dl2_unusual *row = dl2_unusual_rows(); row->name; row++)
+        json_object_set_new(json, row->name,
+                            json_integer((json_int_t)dl2_unusual_count(stats, row)));
+    return json;
+}

@@ -6,6 +6,7 @@
 #include "loader/pipeline.h"
 
 #include "common/clock.h"
+#include "loader/unusual.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -240,9 +241,7 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->images += part->images;
     sum->frames += part->frames;
     sum->short_clips += part->short_clips;
-    sum->oblong += part->oblong;
-    sum->wide_colour += part->wide_colour;
-    sum->interlaced += part->interlaced;
+    dl2_unusual_add(sum, part);
     for (int i = 0; i < DL2_AUGMENT_TIMED; i++)
         sum->augment[i] += part->augment[i];
     sum->padded += part->padded;

@@ -240,6 +240,9 @@ struct dl2_loader_config {
     /* Commands that decode the files of external codecs. A file of one that none is named for is
      * bad. Copied. */
     struct dl2_external_decoders external;
+    /* Of images with more bands than gray or RGB, and alpha, load gray or RGB; else they are bad.
+     */
+    bool drop_bands;
     bool stop_on_bad;
     /*
      * The epoch ends with an error once more than this share of the dataset's (the partition's)
@@ -451,6 +454,11 @@ struct dl2_loader_stats {
     /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
      * frames stay so. */
     uint64_t oblong, wide_colour, interlaced;
+    /* Images of more than 8 bits a sample, loaded at 8; those of 16 whose values all lie in the
+     * lowest sixteenth of the range; with further frames or pages, which are not loaded; and with
+     * further bands (config.drop_bands). Images that come from a cache of decoded ones have been
+     * counted before. */
+    uint64_t above_8_bits, nearly_black, several_frames, dropped_bands;
     /* Of volumes: time in each operation of config.augment, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];
@@ -568,6 +576,18 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch);
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats);
 void dl2_loader_stats_reset(struct dl2_loader *loader);
+
+/* What the stats count of files that samples do not show as they are. */
+struct dl2_unusual {
+    const char *name;  /* of the member of struct dl2_loader_stats, a uint64_t: "interlaced" */
+    const char *title; /* "interlaced videos" */
+    const char *text;  /* "videos are interlaced, which stays so: ..." */
+    size_t offset;     /* of the member */
+};
+enum { DL2_UNUSUAL = 7 }; /* rows */
+/* The rows, which end with one of NULLs. */
+const struct dl2_unusual *dl2_unusual_rows(void);
+uint64_t dl2_unusual_count(const struct dl2_loader_stats *stats, const struct dl2_unusual *row);
 
 /*
  * The bad samples so far, each once, in the dataset's order, as `count` strings "path: stage:

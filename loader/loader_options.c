@@ -212,6 +212,10 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
     ROW("external_timeout", NUMBER, external.timeout,
         "seconds after which a command of `external` is killed; 0: 300", 0),
+    ROW("drop_bands", BOOL, drop_bands,
+        "of images with more bands than gray or RGB, and alpha, load gray or RGB; else they "
+        "can't be read",
+        IMAGES),
     ROW("stop_on_bad", BOOL, stop_on_bad,
         "raise dl2.Error at a sample that can't be read. Else it is named in .bad; in "
         "training the next good one takes its place, in validation its label is -1",

@@ -26,6 +26,7 @@ libloader_la_SOURCES = \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
 	loader/targets.c loader/targets.h \
+	loader/unusual.c loader/unusual.h \
 	loader/foreground.c loader/foreground.h \
 	loader/volume_sample.c loader/volume_sample.h \
 	loader/worker.c

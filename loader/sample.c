@@ -2,6 +2,7 @@
 #include "loader/sample.h"
 
 #include "common/clock.h"
+#include "loader/unusual.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -311,6 +312,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (job->staged)
         return DL2_OK;
     request.external = &config->external;
+    request.drop_bands = config->drop_bands;
     request.channels = config->channels == 1 ? 1 : 0;
     request.reduction = dl2_plan_reduction(config, &plan->crop);
     int status = 0;
@@ -320,6 +322,8 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
         status = dl2_decoder_decode(job->decoder, &request, &job->raster, error);
     if (status < 0 || !lies_in_bytes(job))
         dl2_job_drop(job, recipe);
+    if (status >= 0)
+        dl2_unusual_note(&job->stats, &info, &job->raster);
     return status < 0 ? status : DL2_OK;
 }
 

@@ -171,6 +171,7 @@ struct py_loader {
     bool waiting;         /* a thread is inside the library without the GIL */
     bool closing;         /* when the last array of a batch dies */
     PyObject *last_bad;   /* .bad and stats() as they were when it was closed */
+    unsigned told;        /* rows of dl2_unusual_rows that it has warned of */
     struct dl2_loader_stats last_stats;
     PyObject *memory;   /* the argument, NULL without */
     Py_buffer *buffers; /* that it made, for one batch each */

@@ -505,6 +505,26 @@ static bool warn_of_bad(const struct py_loader *self)
                             texts[0]) == 0;
 }
 
+/* Warns once of what batches do not show of the files: after an epoch's first batch, or at its end.
+ */
+static bool warn_of_unusual(struct py_loader *self)
+{
+    struct dl2_loader_stats stats;
+    dl2_loader_get_stats(self->loader, &stats);
+    for (unsigned i = 0; i < DL2_UNUSUAL; i++) {
+        const struct dl2_unusual *row = &dl2_unusual_rows()[i];
+        const uint64_t count = dl2_unusual_count(&stats, row);
+        if (!count || self->told & 1u << i)
+            continue;
+        self->told |= 1u << i;
+        if (PyErr_WarnFormat(PyExc_UserWarning, 1, "epoch %llu, so far: %llu %s",
+                             (unsigned long long)self->epoch, (unsigned long long)count,
+                             row->text) < 0)
+            return false;
+    }
+    return true;
+}
+
 static PyObject *epoch_next(struct py_epoch *epoch)
 {
     struct py_loader *self = epoch->loader;
@@ -523,7 +543,7 @@ static PyObject *epoch_next(struct py_epoch *epoch)
     self->begun = false;
     if (status == 0) {
         if (self->step) { /* the first to say so */
-            (void)warn_of_bad(self);
+            (void)(warn_of_bad(self) && warn_of_unusual(self));
             self->epoch++;
         }
         self->step = 0;
@@ -531,6 +551,10 @@ static PyObject *epoch_next(struct py_epoch *epoch)
     }
     self->epoch = batch->epoch;
     self->step = batch->step + 1;
+    if (!batch->step && !warn_of_unusual(self)) {
+        dl2_loader_release(self->loader, batch);
+        return NULL;
+    }
     return make_batch(state, self, batch);
 }
 
@@ -697,13 +721,14 @@ static const struct {
     {                                                                                              \
 #field, offsetof(struct dl2_loader_stats, field), false                                    \
     }
-    SECONDS(read),         SECONDS(decode),        SECONDS(transform), SECONDS(operations),
-    SECONDS(worker_wait),  SECONDS(consumer_wait), NUMBER(images),     NUMBER(bytes),
-    NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
-    NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
-    NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),     NUMBER(padded),
-    NUMBER(no_foreground), SECONDS(workers_mean),  NUMBER(boxes),      NUMBER(boxes_dropped),
-    NUMBER(oblong),        NUMBER(wide_colour),    NUMBER(interlaced),
+    SECONDS(read),         SECONDS(decode),        SECONDS(transform),    SECONDS(operations),
+    SECONDS(worker_wait),  SECONDS(consumer_wait), NUMBER(images),        NUMBER(bytes),
+    NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read),    NUMBER(requests),
+    NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),         SECONDS(threshold),
+    NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),        NUMBER(padded),
+    NUMBER(no_foreground), SECONDS(workers_mean),  NUMBER(boxes),         NUMBER(boxes_dropped),
+    NUMBER(oblong),        NUMBER(wide_colour),    NUMBER(interlaced),    NUMBER(above_8_bits),
+    NUMBER(nearly_black),  NUMBER(several_frames), NUMBER(dropped_bands),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -814,7 +839,9 @@ static PyMethodDef methods[] = {
      "decoded_hits, aside, memory; with adapt_workers workers_mean, how many worked; of clips\n"
      "frames, and short_clips that had fewer than asked for; of videos oblong, whose pixels\n"
      "are not square, wide_colour, that are HDR or of a wide gamut, and interlaced: they stay\n"
-     "so; of volumes padded, that were smaller than the patch, and no_foreground, that had\n"
+     "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
+     "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands; of "
+     "volumes padded, that were smaller than the patch, and no_foreground, that had\n"
      "none to show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"

@@ -207,6 +207,7 @@ static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
     options.external = run->options->external;
+    options.drop_bands = run->options->drop_bands;
     options.channels = 3;
     options.info = &info;
     memcpy(options.background, run->options->background, sizeof options.background);

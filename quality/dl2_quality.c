@@ -433,6 +433,8 @@ static const struct dl2_option options[] = {
      AT(scoring.max_pixels), .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = SCORES_IMAGES | CROPS},
+    {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(scoring.drop_bands),
+     .commands = SCORES_IMAGES | CROPS},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = SCORES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "

@@ -127,6 +127,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
     options.external = run->options->external;
+    options.drop_bands = run->options->drop_bands;
     options.info = &facts->info;
     memcpy(options.background, run->options->background, sizeof options.background);
     int status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
@@ -663,12 +664,13 @@ static int score_sum_facts(const struct score_run *run, uint64_t *sum, struct dl
 {
     const struct dl2_scoring *scoring = run->scoring;
     json_auto_t *facts = json_pack(
-        "{s:o, s:s, s:i, s:I, s:i, s:i, s:i, s:b, s:i, s:i, s:o}", "libraries",
-        dl2_codec_versions(), "device", scoring->device, "input_size", (int)scoring->input_size,
-        "max_pixels", (json_int_t)run->options->max_pixels, "r", run->options->background[0], "g",
-        run->options->background[1], "b", run->options->background[2], "maps",
-        run->options->heatmaps.folder != NULL, "maps_of", (int)run->options->heatmaps.error,
-        "limit", (int)run->options->heatmaps.limit, "metrics", json_array());
+        "{s:o, s:b, s:s, s:i, s:I, s:i, s:i, s:i, s:b, s:i, s:i, s:o}", "libraries",
+        dl2_codec_versions(), "drop_bands", run->options->drop_bands, "device", scoring->device,
+        "input_size", (int)scoring->input_size, "max_pixels", (json_int_t)run->options->max_pixels,
+        "r", run->options->background[0], "g", run->options->background[1], "b",
+        run->options->background[2], "maps", run->options->heatmaps.folder != NULL, "maps_of",
+        (int)run->options->heatmaps.error, "limit", (int)run->options->heatmaps.limit, "metrics",
+        json_array());
     json_t *metrics = json_object_get(facts, "metrics");
     for (unsigned i = 0; i < scoring->metric_count; i++)
         json_array_append_new(metrics, json_string(scoring->metrics[i]->name));

@@ -120,6 +120,7 @@ struct dl2_scoring_options {
     const char *label_field;          /* that classes come from (--label-field); or NULL */
     bool any_has_label_fields;        /* of the reference and the variants */
     uint64_t max_pixels;              /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
+    bool drop_bands;                  /* as in struct dl2_decode_options */
     const struct dl2_external_decoders *external; /* NULL: none */
     uint8_t background[3];                        /* under alpha, R, G, B */
     bool metrics[DL2_METRIC_COUNT];               /* those to score, by number in the registry */

@@ -246,11 +246,9 @@ enum {
     DECODED_HITS,
     PADDED,
     NO_FOREGROUND,
-    OBLONG,
-    WIDE_COLOUR,
-    INTERLACED,
     MOVED,
-    FIGURES
+    UNUSUAL, /* DL2_UNUSUAL of them */
+    FIGURES = UNUSUAL + DL2_UNUSUAL
 };
 
 /* figures: [ranks][FIGURES] */
@@ -270,9 +268,7 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[DECODED_HITS] = (double)stats.decoded_hits;
     own[PADDED] = (double)stats.padded;
     own[NO_FOREGROUND] = (double)stats.no_foreground;
-    own[OBLONG] = (double)stats.oblong;
-    own[WIDE_COLOUR] = (double)stats.wide_colour;
-    own[INTERLACED] = (double)stats.interlaced;
+    dl2_run_get_unusual(&stats, own + UNUSUAL);
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
     run->stream->moved_seen = moved;
@@ -377,8 +373,7 @@ static void note_samples(struct dl2_run *run, const double *figures)
                         "none: they show any part"},
     };
     const unsigned ranks = dl2_world_size(run->config->world);
-    const double videos[] = {sum_of(figures, ranks, OBLONG), sum_of(figures, ranks, WIDE_COLOUR),
-                             sum_of(figures, ranks, INTERLACED)};
+    double unusual[DL2_UNUSUAL];
     if (run->state.pass)
         return;
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
@@ -386,7 +381,9 @@ static void note_samples(struct dl2_run *run, const double *figures)
         if (count > 0)
             dl2_run_note(run, "%.0f of the first epoch's %s", count, notes[i].text);
     }
-    dl2_run_note_videos(run, "the first epoch", videos);
+    for (int i = 0; i < DL2_UNUSUAL; i++)
+        unusual[i] = sum_of(figures, ranks, UNUSUAL + i);
+    dl2_run_note_unusual(run, "the first epoch", unusual);
 }
 
 int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,

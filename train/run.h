@@ -159,9 +159,10 @@ struct dl2_run {
 /* ---- run_progress.c ---- */
 
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
-/* Says what of the videos of `what` does not look as it should: how many are oblong, wide_colour
- * and interlaced (loader/loader.h). */
-void dl2_run_note_videos(struct dl2_run *run, const char *what, const double counts[3]);
+/* What samples do not show of their files (struct dl2_unusual): the counts of a pass, and a note
+ * for each that is not 0. */
+void dl2_run_get_unusual(const struct dl2_loader_stats *stats, double counts[DL2_UNUSUAL]);
+void dl2_run_note_unusual(struct dl2_run *run, const char *what, const double counts[DL2_UNUSUAL]);
 void dl2_run_tell_begun(const struct dl2_run *run);
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
 /* Notes the samples of `data` that the feeds of all ranks could not read, and how many those of the

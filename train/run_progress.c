@@ -32,16 +32,17 @@ void dl2_run_note(struct dl2_run *run, const char *format, ...)
     run->events.note(run->events.context, text);
 }
 
-void dl2_run_note_videos(struct dl2_run *run, const char *what, const double counts[3])
+void dl2_run_get_unusual(const struct dl2_loader_stats *stats, double counts[DL2_UNUSUAL])
 {
-    static const char *const texts[] = {
-        "have pixels that are not square: they look stretched",
-        "are HDR or of a wide gamut, which is not converted: they look pale",
-        "are interlaced, which stays so: they show combs where something moves",
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t i = 0; i < DL2_UNUSUAL; i++)
+        counts[i] = (double)dl2_unusual_count(stats, &dl2_unusual_rows()[i]);
+}
+
+void dl2_run_note_unusual(struct dl2_run *run, const char *what, const double counts[DL2_UNUSUAL])
+{
+    for (size_t i = 0; i < DL2_UNUSUAL; i++)
         if (counts[i] > 0)
-            dl2_run_note(run, "%.0f of %s's videos %s", counts[i], what, texts[i]);
+            dl2_run_note(run, "%.0f of %s's %s", counts[i], what, dl2_unusual_rows()[i].text);
 }
 
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)

@@ -391,6 +391,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
     {DL2_OPTION_TABLE, .table = dl2_sampling_options, .offset = AT(loader)},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(loader.external)},
+    {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(loader.drop_bands)},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
      "Evict the training images from the system's page cache before each epoch", AT(run.cold),

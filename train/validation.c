@@ -160,12 +160,12 @@ static int end_feed(struct dl2_validation *due, size_t count, const struct dl2_f
     struct dl2_run_data *const data = &stream->val[number];
     DL2_TRY(dl2_stream_note_bad(stream, feed, data, "and do not count", error));
     dl2_feed_get_stats(feed, &stats);
-    double seen[5] = {0, 0, /* images, and bad ones; and of unusual videos: */
-                      (double)stats.oblong, (double)stats.wide_colour, (double)stats.interlaced};
+    double seen[2 + DL2_UNUSUAL] = {0}; /* images, and bad ones; and unusual ones */
+    dl2_run_get_unusual(&stats, seen + 2);
     dl2_feed_epoch_bad(feed, seen);
-    DL2_TRY(dl2_world_sum(stream->config->world, seen, 5, error));
+    DL2_TRY(dl2_world_sum(stream->config->world, seen, 2 + DL2_UNUSUAL, error));
     if (!data->noted)
-        dl2_run_note_videos(due[0].run, data->path, seen + 2);
+        dl2_run_note_unusual(due[0].run, data->path, seen + 2);
     data->noted = true;
     for (size_t i = 0; i < count; i++) {
         due[i].images = seen[0] - seen[1];

@@ -30,7 +30,9 @@ int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule ru
                       struct dl2_error *error)
 {
     struct dl2_colour *const colour = &source->colour;
+    const struct dl2_raster raster = dl2_raster_of(image, 0, 0);
     source->rule = rule;
+    source->nearly_black = dl2_image_is_nearly_black(&source->info, &raster);
     source->described = false;
     DL2_TRY(dl2_image_read_colour(data, size, &source->info, colour, error));
     if (colour->form == DL2_COLOUR_SRGB)
@@ -112,6 +114,8 @@ int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
         out->alpha = source->info.alpha;
         out->cmyk = source->info.cmyk;
         out->frames = source->info.has_more;
+        out->bands = source->info.left_out > 0;
+        out->black = source->nearly_black;
         out->metadata = source->metadata_rule == DL2_METADATA_KEEP && source->written.partial;
     }
     if (!source->described)
@@ -151,6 +155,10 @@ void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
         fputs(",\"source_cmyk\":true", out);
     if (reduction->frames)
         fputs(",\"source_frames\":true", out);
+    if (reduction->bands)
+        fputs(",\"source_bands\":true", out);
+    if (reduction->black)
+        fputs(",\"source_black\":true", out);
     if (reduction->metadata)
         fputs(",\"source_metadata\":true", out);
 }
@@ -165,6 +173,8 @@ int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, stru
         .alpha = json_is_true(json_object_get(line, "source_alpha")),
         .cmyk = json_is_true(json_object_get(line, "source_cmyk")),
         .frames = json_is_true(json_object_get(line, "source_frames")),
+        .bands = json_is_true(json_object_get(line, "source_bands")),
+        .black = json_is_true(json_object_get(line, "source_black")),
         .metadata = json_is_true(json_object_get(line, "source_metadata")),
     };
     while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
@@ -192,6 +202,8 @@ bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
            (!reduction->alpha || add_one(sums, "reduced", "alpha")) &&
            (!reduction->cmyk || add_one(sums, "reduced", "CMYK")) &&
            (!reduction->frames || add_one(sums, "reduced", "several frames")) &&
+           (!reduction->bands || add_one(sums, "reduced", "further bands")) &&
+           (!reduction->black || add_one(sums, "reduced", "data of 12 bits, now nearly black")) &&
            (!reduction->metadata || add_one(sums, "left_out", "EXIF or XMP"));
 }
 

@@ -40,6 +40,8 @@ struct dl2_reduction {
     bool alpha;    /* the source has transparency, which was laid over the background */
     bool cmyk;     /* the source has inks, which became RGB without their profile */
     bool frames;   /* the source has more than its first frame or page, which alone is there */
+    bool bands;    /* the source has further bands */
+    bool black;    /* the source has data of 12 bits in 16: dl2_image_is_nearly_black() */
     bool metadata; /* the source has EXIF or XMP that was to be kept and is not there */
 };
 
@@ -47,6 +49,7 @@ struct dl2_reduction {
 struct dl2_source_colours {
     enum dl2_colour_rule rule;
     struct dl2_image_info info;
+    bool nearly_black;
     struct dl2_colour colour; /* of the pixels, once the rule was applied to them */
     bool described;           /* the source has a description that isn't sRGB... */
     char name[80];            /* ...called so */

@@ -164,6 +164,8 @@ static void add_reduction(struct dl2_reduction *sum, struct dl2_reduction *frame
     sum->alpha |= frame->alpha;
     sum->cmyk |= frame->cmyk;
     sum->frames |= frame->frames;
+    sum->bands |= frame->bands;
+    sum->black |= frame->black;
 }
 
 /* Hands worker->shown to the encoder of a variant, which begins with the first frame. */

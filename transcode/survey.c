@@ -40,7 +40,7 @@ struct survey_image {
     struct dl2_image_info info;
     char *colour; /* the description of colours that are not sRGB, or NULL */
     struct dl2_coding coding;
-    bool has_coding;
+    bool has_coding, nearly_black;
     uint64_t bytes;
     double figures[FIGURES];                 /* NAN: it has none */
     double mean[CHANNELS], square[CHANNELS]; /* of its pixels' values */
@@ -145,6 +145,8 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     DL2_TRY(dl2_dataset_read(survey->dataset, index, &worker->bytes, &data, &size, error));
     out->bytes = size;
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
+    const struct dl2_raster raster = dl2_raster_of(&worker->image, 0, 0);
+    out->nearly_black = dl2_image_is_nearly_black(&out->info, &raster);
     out->codec = dl2_codec_sniff(data, size);
     out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
     DL2_TRY(dl2_image_read_colour(data, size, &out->info, &worker->colour, error));
@@ -391,11 +393,12 @@ static void add_distributions(const struct survey *survey, json_t *report, doubl
 
 static void add_counts(const struct survey *survey, json_t *report)
 {
-    dl2_json_add(report, json_pack("{s:{}, s:{}, s:{}, s:i, s:i, s:i, s:i, s:{}, s:{}, s:{s:{}, "
-                                   "s:i, s:{}, s:i}}",
-                                   "formats", "channels", "bits", "alpha", 0, "cmyk", 0, "has_more",
-                                   0, "above_8_bits", 0, "colours", "orientations", "jpeg",
-                                   "qualities", "exact", 0, "subsamplings", "progressive", 0));
+    dl2_json_add(report,
+                 json_pack("{s:{}, s:{}, s:{}, s:i, s:i, s:i, s:i, s:i, s:{}, s:{}, s:{s:{}, "
+                           "s:i, s:{}, s:i}}",
+                           "formats", "channels", "bits", "alpha", 0, "cmyk", 0, "has_more", 0,
+                           "above_8_bits", 0, "nearly_black", 0, "colours", "orientations", "jpeg",
+                           "qualities", "exact", 0, "subsamplings", "progressive", 0));
     json_t *formats = json_object_get(report, "formats"), *jpeg = json_object_get(report, "jpeg");
     for (size_t i = 0; i < survey->count; i++) {
         const struct survey_image *image = &survey->images[i];
@@ -415,6 +418,7 @@ static void add_counts(const struct survey *survey, json_t *report)
         add_to(report, "has_more", info->has_more);
         add_to(report, "cmyk", info->cmyk);
         add_to(report, "above_8_bits", info->bits > 8);
+        add_to(report, "nearly_black", image->nearly_black);
         if (image->colour)
             add_to(json_object_get(report, "colours"), image->colour, 1);
         if (!image->has_coding)
@@ -680,6 +684,10 @@ void dl2_survey_print(const json_t *survey, FILE *out)
             "more than RGB", dl2_json_get_integer(survey, "above_8_bits", 0),
             dl2_json_get_integer(survey, "alpha", 0), dl2_json_get_integer(survey, "cmyk", 0),
             dl2_json_get_integer(survey, "has_more", 0));
+    const long long black = dl2_json_get_integer(survey, "nearly_black", 0);
+    if (black)
+        fprintf(out, "%-14s nearly black: %lld, of 16 bits that data of 12 bits seem to lie in\n",
+                "", black);
     if (json_object_size(json_object_get(survey, "colours")))
         print_counts(json_object_get(survey, "colours"), "not sRGB", out);
     if (json_object_size(json_object_get(jpeg, "qualities"))) {

@@ -127,6 +127,8 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
+    {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(run.decode.drop_bands),
+     .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for videos:"},
     {DL2_OPTION_TEXT, "frames", 0, "fps=N[,short=N]",

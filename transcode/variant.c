@@ -95,6 +95,8 @@ static json_t *describe_options(const struct dl2_transcode_options *options,
         bad |= json_object_set(described, "settings", settings);
     if (options->never_larger && codec->lossy && codec->open)
         bad |= json_object_set_new(described, "never_larger", json_true());
+    if (options->decode.drop_bands)
+        bad |= json_object_set_new(described, "drop_bands", json_true());
     if (options->metadata != DL2_METADATA_USUAL)
         bad |= json_object_set_new(described, "metadata",
                                    json_string(dl2_metadata_rules[options->metadata]));

@@ -870,6 +870,40 @@ static void jp2_colours_are_refused_by_name(void **state)
             fail_msg("'%s' does not name %s", error.message, cases[i].name);
     }
 }
+
+/* The fourth component is an opacity, unless the channel definitions say that it is none. */
+static void jp2_channels_have_their_meaning(void **state)
+{
+    static const uint8_t definitions[] = "\0\0\0\x22"
+                                         "cdef\0\4\0\0\0\0\0\1\0\1\0\0\0\2\0\2\0\0\0\3\0\3";
+    static const uint8_t kinds[][2] = {{0, 1}, {0, 2}, {0xff, 0xff}};
+    static const struct jp2_colour infrared = {
+        COLOURS(NUMBERED("\x10")), 4, {200, 100, 50, 0}, {200, 100, 50}};
+    for (size_t i = 0; i <= sizeof kinds / sizeof *kinds; i++) {
+        struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+        struct dl2_image_info info;
+        make_jp2(&infrared);
+        for (size_t at = 0; i && at + 8 < file.size; at++)
+            if (!memcmp(file.data + at, "jp2h", 4)) {
+                uint8_t box[0x22] = {0};
+                memcpy(box, definitions, sizeof definitions - 1);
+                memcpy(box + sizeof definitions - 1, kinds[i - 1], 2);
+                file.data[at - 1] += sizeof box; /* the outer box's length */
+                assert_int_equal(dl2_bytes_insert(&file, at + 4, box, sizeof box, NULL), DL2_OK);
+                break;
+            }
+        const bool none = i == 3;
+        assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+        assert_int_equal(info.left_out, none);
+        assert_int_equal(info.alpha, !none);
+        assert_int_equal(dl2_image_decode(file.data, file.size, &options, &out, &scratch, NULL),
+                         none ? DL2_ERR_UNSUPPORTED : DL2_OK);
+        options.drop_bands = true;
+        decode_ok(&file, &options, &out);
+        for (uint32_t c = 0; c < 3; c++) /* with an opacity of 0, the background */
+            assert_true(abs(out.data[c] - (none ? infrared.rgb[c] : 255)) <= 5);
+    }
+}
 #endif
 
 static void pnm_headers(void **state)
@@ -979,6 +1013,7 @@ int main(void)
 #ifdef HAVE_JP2
         TEST(jp2_colours_are_converted),
         TEST(jp2_colours_are_refused_by_name),
+        TEST(jp2_channels_have_their_meaning),
 #endif
         TEST(pnm_headers),
         TEST(channels_are_converted_on_request),

@@ -130,6 +130,31 @@ static void alpha_lies_over_the_background(void **state)
     dl2_bytes_free(&file);
 }
 
+/* A channel that is no opacity is left out if that is wanted, and else refused. */
+static void further_channels_are_named(void **state)
+{
+    static const uint8_t samples[PIXELS * 3] = {1, 2, 3};
+    const struct jxl_sample sample = {3, 1, 8, JXL_CHANNEL_DEPTH, 1, 1, false, samples};
+    struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_image_info info;
+    jxl_sample_make(&sample, &file);
+    assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+    assert_true(!info.alpha && info.channels == 3 && info.left_out == 1);
+    assert_int_equal(dl2_image_decode(file.data, file.size, &options, &image, &scratch, &error),
+                     DL2_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "4 bands"));
+    options.drop_bands = true;
+    assert_int_equal(dl2_image_decode(file.data, file.size, &options, &image, &scratch, NULL),
+                     DL2_OK);
+    assert_memory_equal(image.data, samples, sizeof samples);
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    dl2_bytes_free(&file);
+}
+
 static void sixteen_bits_become_eight(void **state)
 {
     uint16_t samples[PIXELS * 3];
@@ -383,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alpha_lies_over_the_background),
+        cmocka_unit_test(further_channels_are_named),
         cmocka_unit_test(sixteen_bits_become_eight),
         cmocka_unit_test(orientation_is_applied_to_the_first_frame),
         cmocka_unit_test(cmyk_is_refused_by_name),

@@ -5,14 +5,49 @@ import os
 import pickle
 import signal
 import struct
+import subprocess
+import sys
 import tarfile
 import unittest
+import warnings
 import zlib
 
 import numpy
 
 import dl2
 from small_dataset import (MEAN, NAMES, SIZE, STD, epoch_of, loader, pillow, run, scratch, torch, transforms, write_picture)
+
+
+class Unusual(unittest.TestCase):
+    """What samples don't show of their files is a warning, once, and bands need a word."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = f"{scratch.name}/unusual"
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../codec/bands.py")
+        subprocess.run([sys.executable, maker, cls.folder], check=True)
+
+    def load(self, name, **settings):
+        dataset = dl2.Dataset(os.path.join(self.folder, name), "all")
+        with warnings.catch_warnings(record=True) as caught, dl2.Loader(dataset, 2, 8, train=False, **settings) as batches:
+            warnings.simplefilter("always")
+            labels = [label for _ in range(2) for batch in batches for label in numpy.array(batch.labels)]
+            return labels, [str(warning.message) for warning in caught], batches.stats(), list(batches.bad)
+
+    def test_bits_and_pages(self):
+        labels, warned, stats, bad = self.load("good")
+        self.assertEqual((labels, bad), ([0] * 12, []))
+        self.assertEqual([stats[name] for name in ("above_8_bits", "nearly_black", "several_frames", "dropped_bands")], [4, 2, 2, 0])
+        for text in "images have more than 8 bits", "no value above a sixteenth", "images have several frames":
+            self.assertEqual(sum(text in line for line in warned), 1, (text, warned))
+        self.assertEqual(len(warned), 3)
+
+    def test_bands(self):
+        with self.assertRaisesRegex(dl2.Error, "none of the 7 samples .* it has 4 bands, .*drop_bands=True"):
+            self.load("bands")
+        labels, warned, stats, bad = self.load("bands", drop_bands=True)
+        self.assertEqual((labels, bad, stats["dropped_bands"]), ([0] * 14, [], 14))
+        self.assertEqual(sum("images have further bands" in line for line in warned), 1, warned)
 
 
 class Sizes(unittest.TestCase):
