@@ -8,6 +8,8 @@
 #include "report/result_files.h"
 #include "report/search_results.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,27 @@ static bool is_wanted(const struct collecting *into, const char *name)
     return wanted;
 }
 
+/* Notes that the file is not of what its folder says; true if it is. */
+static bool is_of(struct dl2_study *study, const json_t *json, const char *path, const char *field,
+                  const char *name)
+{
+    struct dl2_error why = DL2_ERROR_INIT;
+    const int status = dl2_result_is_of(json, path, field, name, &why);
+    dl2_study_note_broken(study, &why);
+    return status == DL2_OK;
+}
+
+/* The same of a variant. Results of the original have the dataset's name there, which is known to
+ * be wrong only where it is a variant's. */
+static bool is_of_variant(struct dl2_study *study, const json_t *json, const char *path,
+                          const char *name)
+{
+    const char *own = dl2_json_get_text(json, "variant", name);
+    if (strcmp(name, "raw") != 0 || dl2_study_find(study, own) < study->variant_count)
+        return is_of(study, json, path, "variant", name);
+    return true;
+}
+
 /* Kept; NULL for a broken or missing file, which is noted. */
 static json_t *load_results(struct dl2_study *study, const char *path, const char *schema)
 {
@@ -73,6 +96,22 @@ static struct dl2_study_variant *add_variant(struct dl2_study *study, const char
     return &study->variants[index];
 }
 
+/* Is the quality in the name, "jpeg-50", the file's? */
+static bool has_its_quality(struct dl2_study *study, const json_t *made, const char *path,
+                            const char *name)
+{
+    const char *codec = dl2_json_get_text(made, "codec", "");
+    const size_t length = strlen(codec);
+    char *end;
+    if (!length || strncmp(name, codec, length) != 0 || name[length] != '-')
+        return true;
+    const long named = strtol(name + length + 1, &end, 10);
+    if (end == name + length + 1 || (*end && *end != '@') ||
+        !json_is_integer(json_object_get(made, "quality")))
+        return true;
+    return is_of(study, made, path, "quality", dl2_text("%ld", named));
+}
+
 static bool take_made(void *context, const char *folder, const char *const *names, size_t depth)
 {
     const struct collecting *into = context;
@@ -82,7 +121,8 @@ static bool take_made(void *context, const char *folder, const char *const *name
         return false;
     const char *path = dl2_text("%s/dl2-variant.json", folder);
     json_t *made = load_results(study, path, "dl2-variant/1");
-    if (!made)
+    if (!made || !is_of(study, made, path, "variant", name) ||
+        !has_its_quality(study, made, path, name))
         return false;
     struct dl2_study_variant *variant = add_variant(study, name);
     struct stat info;
@@ -144,7 +184,8 @@ static bool take_scored(void *context, const char *path, const char *const *name
         const char *name =
             json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
         json_object_del(entry, "per_image");
-        add_scored(into, path, name, entry);
+        if (is_of(study, entry, path, "variant", name))
+            add_scored(into, path, name, entry);
     }
     return false;
 }
@@ -157,7 +198,7 @@ static bool take_loaded(void *context, const char *path, const char *const *name
     if (!name_results(names[depth], name) || !is_wanted(into, name))
         return false;
     json_t *loaded = load_results(study, path, "dl2-load/1");
-    if (loaded) {
+    if (loaded && is_of_variant(study, loaded, path, name)) {
         add_variant(study, name)->loaded = loaded;
         add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL);
     }
@@ -203,9 +244,24 @@ static void read_run(struct dl2_study_run *run)
     }
 }
 
-static void add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
-                    const char *seed, bool wanted)
+/* The number of a seed's folder; false for one without, which is noted. */
+static bool read_seed(struct dl2_study *study, const char *path, const char *text, uint64_t *seed)
 {
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)*text) && !*end && !errno && (*text != '0' || !text[1]))
+        return true;
+    dl2_words_add(&study->broken,
+                  dl2_text("%s: expected in a folder seed-NUMBER, such as seed-1", path));
+    return false;
+}
+
+static void add_run(const struct collecting *into, const char *path, const char *name,
+                    const char *arch, const char *seed, bool wanted)
+{
+    struct dl2_study *study = into->study;
+    uint64_t number;
     const char *of = dl2_text("%s, %s, seed %s", name, arch, seed);
     struct stat info;
     if (stat(path, &info) != 0)
@@ -214,8 +270,12 @@ static void add_run(struct dl2_study *study, const char *path, const char *name,
         dl2_study_leave_out(study, "%s: not among the trainings of this study", of);
         return;
     }
-    json_t *report = S_ISREG(info.st_mode) ? load_results(study, path, "dl2-experiment/1") : NULL;
-    if (!report)
+    json_t *report = S_ISREG(info.st_mode) && read_seed(study, path, seed, &number)
+                         ? load_results(study, path, "dl2-experiment/1")
+                         : NULL;
+    if (!report || !is_of(study, report, path, "arch", arch) ||
+        !is_of(study, report, path, "seed", seed) ||
+        !(into->selection->is_condition || is_of_variant(study, report, path, name)))
         return;
     if (!json_is_true(json_object_get(report, "completed"))) {
         dl2_words_add(&study->unfinished, dl2_text("%s", path));
@@ -224,7 +284,7 @@ static void add_run(struct dl2_study *study, const char *path, const char *name,
     const struct dl2_study_variant *variant = add_variant(study, name);
     struct dl2_study_run run = {.variant = (size_t)(variant - study->variants),
                                 .arch = dl2_text_copy(arch),
-                                .seed = strtoull(seed, NULL, 10),
+                                .seed = number,
                                 .path = dl2_text_copy(path),
                                 .report = report,
                                 .made_ns = dl2_mtime_ns(&info)};
@@ -253,14 +313,18 @@ static void add_run(struct dl2_study *study, const char *path, const char *name,
 static bool take_trained(void *context, const char *path, const char *const *names, size_t depth)
 {
     const struct collecting *into = context;
-    if (depth == 0)
-        return is_wanted(into, names[0]);
+    const char *report = dl2_text("%s/experiment_report.json", path);
+    if (depth == 0 && !is_wanted(into, names[0]))
+        return false;
     if (depth == 2 && strncmp(names[2], "seed-", 5) == 0)
-        add_run(into->study, dl2_text("%s/experiment_report.json", path), names[0], names[1],
-                names[2] + 5,
+        add_run(into, report, names[0], names[1], names[2] + 5,
                 is_listed(into->selection->trainings,
                           dl2_text("%s/%s/%s", names[0], names[1], names[2])));
-    return depth == 1;
+    else if (dl2_is_file(report))
+        dl2_words_add(&into->study->broken,
+                      dl2_text("%s: expected as train/VARIANT/NETWORK/seed-NUMBER/%s", report,
+                               dl2_path_base(report)));
+    return depth < 2;
 }
 
 /* A metric's mean over the images, or NAN. */
@@ -527,6 +591,10 @@ static void read_evaluation(struct dl2_study *study, struct dl2_study_run *run,
         accuracy[v] = NAN;
     dl2_result_load(path, "dl2-evaluation/1", &report, &why);
     dl2_study_note_broken(study, &why);
+    if (!report || !is_of(study, report, path, "arch", run->arch) ||
+        !is_of(study, report, path, "seed", dl2_text("%llu", (unsigned long long)run->seed)) ||
+        !is_of_variant(study, report, path, study->variants[run->variant].name))
+        return;
     json_array_foreach(json_object_get(report, "val"), i, set)
     {
         const size_t v =
@@ -596,7 +664,10 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     dl2_study_keep_scores_of_today(study);
     read_figures(study);
     sort_all(study);
+    dl2_study_leave_out_copies(study);
     dl2_study_keep_comparable_trainings(study);
+    if (!selection->is_condition)
+        dl2_study_name_missing(study, folder);
     study->images = dl2_keep(study->arch_count, sizeof *study->images, "networks");
     for (size_t a = 0; a < study->arch_count; a++)
         collect_predictions(study, a);

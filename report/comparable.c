@@ -21,23 +21,33 @@ static char *show_value(const json_t *value)
     return asprintf(&text, "%.6g", json_real_value(value)) < 0 ? NULL : text;
 }
 
-/* "epochs is 2, not 6", of each field in which the two differ; one that either lacks is no
- * difference. */
+/* "; epochs is 2, not 6" at the end of `out`; NULL: the field is missing, which is as null. */
+static void add_difference(const char *key, const json_t *own, const json_t *reference, char *out,
+                           size_t size)
+{
+    const size_t used = strlen(out);
+    const bool none = !own || json_is_null(own), no_other = !reference || json_is_null(reference);
+    if ((none && no_other) || json_equal(own, reference))
+        return;
+    DL2_AUTO_FREE char *a = none ? NULL : show_value(own);
+    DL2_AUTO_FREE char *b = no_other ? NULL : show_value(reference);
+    snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
+             a ? a : "missing", b ? b : "missing");
+}
+
+/* "epochs is 2, not 6; lr is missing, not 0.1", of each field in which the two differ. Nothing
+ * where one of the two is not known. */
 static void describe_difference(const json_t *own, const json_t *reference, char *out, size_t size)
 {
     const char *key;
     json_t *value;
     out[0] = '\0';
+    if (!own || !reference)
+        return;
     json_object_foreach((json_t *)own, key, value)
-    {
-        const json_t *other = json_object_get(reference, key);
-        const size_t used = strlen(out);
-        if (!other || json_equal(value, other))
-            continue;
-        DL2_AUTO_FREE char *a = show_value(value), *b = show_value(other);
-        snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
-                 a ? a : "?", b ? b : "?");
-    }
+        add_difference(key, value, json_object_get(reference, key), out, size);
+    json_object_foreach((json_t *)reference, key, value) if (!json_object_get(own, key))
+        add_difference(key, NULL, value, out, size);
 }
 
 static bool are_alike(const json_t *own, const json_t *reference)
@@ -55,8 +65,14 @@ static json_t *origin_of(const struct dl2_study_variant *variant, bool settings)
 {
     if (!variant->made)
         return NULL;
-    if (settings)
-        return json_object_get(variant->made, "options");
+    if (settings) { /* without how the images are packed */
+        json_t *options = dl2_keep_json(json_object());
+        json_object_update(options, json_object_get(variant->made, "options"));
+        json_object_del(options, "shuffle");
+        json_object_del(options, "shards");
+        json_object_del(options, "shard_bytes");
+        return options;
+    }
     /* An image that failed is missing in the sums. */
     if (json_array_size(json_object_get(variant->made, "failed")))
         return NULL;
@@ -418,6 +434,8 @@ void dl2_study_keep_comparable_loading(struct dl2_study *study)
         struct dl2_study_variant *variant = &study->variants[i];
         const double own_images = dl2_json_get_real(variant->loaded, "images", images);
         char text[1024];
+        if (!variant->loaded)
+            continue;
         describe_difference(conditions_of(variant->loaded), conditions, text, sizeof text);
         if (text[0]) {
             dl2_study_leave_out(study, "loading %s: not measured as the original's was, %s",

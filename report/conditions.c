@@ -38,7 +38,7 @@ static void add_condition(const char *folder, const char *goal, const char *name
         dl2_study_leave_out(study, "%s/%s: no time such as 90s, 30m or 2h", goal, name);
         return;
     }
-    const struct dl2_study_selection selection = {.variants = variants};
+    const struct dl2_study_selection selection = {.variants = variants, .is_condition = true};
     const char *where = dl2_text("%s/%s", goal, name);
     struct dl2_condition own = {.goal = goal, .name = dl2_text_copy(name)};
     struct dl2_error why = DL2_ERROR_INIT;

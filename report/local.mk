@@ -69,6 +69,7 @@ libreport_la_SOURCES = \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
 	report/timeline.c report/timeline.h \
+	report/whole_study.c \
 	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)

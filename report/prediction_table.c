@@ -7,6 +7,7 @@
 #include "common/scope.h"
 
 #include <endian.h>
+#include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,11 +108,16 @@ static int read_row(const uint8_t *data, size_t key_bytes, size_t row, const cha
     out->top5 = top5;
     memcpy(&out->loss, &bits, 4);
     const bool known = out->predicted >= 0;
-    if (top1 > 1 || top5 > 1 || top1 > top5 || out->predicted < -1 || (top5 && !known))
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s: row %zu contradicts itself: target %d, predicted %d, top1 %u, "
-                             "top5 %u",
-                             name, row, out->target, out->predicted, top1, top5);
+    const bool right = known && out->predicted == out->target;
+    /* A network whose output has a NaN is right nowhere, and has no loss. */
+    if (top1 > 1 || top5 > 1 || top1 > top5 || out->predicted < -1 || (top5 && !known) ||
+        (top1 && !right) || (right && !top1 && isfinite(out->loss)) || out->loss < -1e-3F)
+        return dl2_error_set(
+            error, DL2_ERR_FORMAT,
+            "%s: row %zu contradicts itself: target %d, predicted %d, top1 %u, "
+            "top5 %u, loss %g; expected top1 1 where predicted is the target, else "
+            "0, top5 1 where top1 is, and a loss of 0 or more",
+            name, row, out->target, out->predicted, top1, top5, out->loss);
     table->known += known;
     table->right += top1;
     return DL2_OK;

@@ -302,6 +302,21 @@ int dl2_result_load(const char *path, const char *schema, json_t **out, struct d
     return status;
 }
 
+int dl2_result_is_of(const json_t *json, const char *path, const char *field, const char *name,
+                     struct dl2_error *error)
+{
+    const json_t *value = json_object_get(json, field);
+    const char *own = json_is_string(value) ? json_string_value(value)
+                      : json_is_integer(value)
+                          ? dl2_text("%lld", (long long)json_integer_value(value))
+                          : name;
+    return strcmp(own, name) == 0
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: its %s is %s, where the folder's is %s: expected the same",
+                               path, field, own, name);
+}
+
 void dl2_result_figures_print(void)
 {
     for (size_t i = 0; i < FIGURES; i++)

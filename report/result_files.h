@@ -25,6 +25,13 @@ int dl2_result_load(const char *path, const char *schema, json_t **out, struct d
 int dl2_result_check(const json_t *json, const char *schema, const char *path,
                      struct dl2_error *error);
 
+/*
+ * Is what the file says it is of, a text or a whole number, what the folder's name says? A field
+ * that is missing says nothing. DL2_ERR_FORMAT names both.
+ */
+int dl2_result_is_of(const json_t *json, const char *path, const char *field, const char *name,
+                     struct dl2_error *error);
+
 /* Prints the table, a line for each row, with tabs between the columns. */
 void dl2_result_figures_print(void);
 

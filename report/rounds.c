@@ -43,15 +43,21 @@ static void add_round(struct dl2_rounds *rounds, const char *path, const char *n
     const bool loads = strcmp(network, loader) == 0;
     struct dl2_error why = DL2_ERROR_INIT;
     json_t *report = NULL;
-    if (dl2_unless_memory(dl2_result_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why),
-                          &why) < 0) {
+    int status = dl2_result_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why);
+    if (status == DL2_OK)
+        dl2_keep_json(report);
+    if (status == DL2_OK && strcmp(variant, "raw") != 0)
+        status = dl2_result_is_of(report, path, "variant", variant, &why);
+    if (status == DL2_OK && !loads)
+        status = dl2_result_is_of(report, path, "arch", network, &why);
+    if (dl2_unless_memory(status, &why) < 0) {
         dl2_words_add(&rounds->broken, dl2_text("%s", why.message));
         return;
     }
     struct dl2_round round = {.network = loads ? NULL : dl2_text_copy(network),
                               .variant = dl2_text_copy(variant),
                               .number = number,
-                              .report = dl2_keep_json(report),
+                              .report = report,
                               .rate = NAN,
                               .core_rate = NAN,
                               .stall = NAN,

@@ -192,6 +192,8 @@ const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t *
 struct dl2_study_selection {
     char *const *variants;  /* "raw", "jpeg-50" */
     char *const *trainings; /* "jpeg-50/resnet10/seed-1" */
+    /* Trainings of a goal that have no sizes of their own; regimens have names of their own. */
+    bool is_condition;
 };
 
 /*
@@ -213,6 +215,13 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
 /* Takes out all other trainings. Of those that are kept, numbers of images that differ from the
  * original's are noted as failures. Variants, runs and archs must be sorted. */
 void dl2_study_keep_comparable_trainings(struct dl2_study *study);
+
+/* Takes out trainings whose figures are those of another seed, and names them in study->broken. */
+void dl2_study_leave_out_copies(struct dl2_study *study);
+
+/* Names in study->broken, with where they are expected, trainings on the original and sizes of
+ * variants that were trained on, if there are none. */
+void dl2_study_name_missing(struct dl2_study *study, const char *folder);
 
 /* Takes out the scores of files that a variant had before, by the sum of their bytes. */
 void dl2_study_keep_scores_of_today(struct dl2_study *study);

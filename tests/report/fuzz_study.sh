@@ -4,13 +4,14 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"
 variant "$work/study" jpeg-50 jpeg 50 1000000 32 0.93 900
+variant "$work/study" jpeg-25 jpeg 25 800000 31 0.92 900
 training "$work/study" jpeg-50 convnet 1 0.81
 training "$work/study" jpeg-25 convnet 1 0.81
 evaluation "$work/study" jpeg-25 convnet 1 data:0.5 jpeg-25:0.6 jpeg-50:0.7
 crops "$work/study" 100 jpeg-50
 survey "$work/study"
 training "$work/study" raw convnet 1 0.82
-expect 0 dl2-report --interim 2,3 --gnuplot "$work/none" -o "$work/page.html" "$work/study"
+expect 0 dl2-report --interim 2,3 --gnuplot "$work/none" -o "$work/study/report/page.html" "$work/study"
 mkdir "$work/corpus"
 study=$work/study kind=0
 for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \
