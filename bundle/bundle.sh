@@ -4,7 +4,7 @@
 #
 # Makes NAME.tar.FORMAT (xz, gz) of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared
 # libraries that they need. FORMAT whl makes a Python wheel of the package and the programs alone. What a machine has to bring
-# itself, since it belongs to its kernel's driver or its network: libc's family, the NVIDIA driver, Open MPI. CUDA=no also leaves
+# itself, since it belongs to its kernel or its kernel's driver: libc's family, the NVIDIA driver. CUDA=no also leaves
 # out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes): launcher.sh finds them there. For all of these but libc, lib/node
 # has stand-ins, so that programs start without them.
 set -eu
@@ -50,8 +50,8 @@ done
 
 # ---- Libraries
 libc_family='^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|anl|nsl|BrokenLocale|nss_.*))\.so\.[0-9]+$'
-# Whoever runs the card or the network brings these.
-node='^lib(cuda|nvidia-.*|mpi.*|open-(rte|pal))\.so\.'
+# Whoever runs the card brings these.
+node='^lib(cuda|nvidia-.*)\.so\.'
 nvidia='^lib(cudnn.*|cublas.*|nccl|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusolver)\.so\.'
 [ "$cuda" = yes ] || node="$node|$nvidia"
 # Other modules of the same Python use these, too, and every system with Python has them.
@@ -117,7 +117,7 @@ for library in $(cat "$work/absent"); do
     {
         printf '#include <unistd.h>\nstatic void missing(void)\n{\n    static const char text[] = "%s%s\\n";\n' \
             "$library is needed for this, and was not found on this machine: name its folder in DL2_LIBRARIES, " \
-            "or do without (--device cpu; no mpirun)"
+            "or do without (--device cpu)"
         printf '    if (write(2, text, sizeof text - 1)) {}\n    _exit(1);\n}\n'
         while read -r symbol type size version; do
             case $type:$symbol in

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Starts the program of its own name (or the one named first, when it is called `run`) with the libraries that a bundle
-# doesn't hold, taken from this machine: NVIDIA's, and Open MPI.
+# doesn't hold, taken from this machine: NVIDIA's.
 #
 # They are looked for in, first come first served: DL2_LIBRARIES (folders with colons between), LD_LIBRARY_PATH, CUDA_HOME,
 # CONDA_PREFIX, the NVIDIA packages of VIRTUAL_ENV's Python or the first python3 on the PATH, /usr/local/cuda, and where
 # the system's own loader looks. DL2_VERBOSE=1 says what was found. What isn't anywhere is needed only by those who ask for
-# it: --device cuda, mpirun; a stand-in then says what is missing.
+# it: --device cuda; a stand-in then says what is missing.
 self=$(readlink -f "$0") || exit 1
 root=${self%/*/*}
 name=${0##*/}
@@ -30,7 +30,7 @@ folders() { # those that there are, a line each
             [ ! -d "$folder" ] || echo "$folder"
         done
     done
-    for folder in /usr/local/cuda/lib64 /usr/local/cuda*/lib64 /usr/lib/*-linux-gnu/openmpi/lib /usr/lib64/openmpi/lib; do
+    for folder in /usr/local/cuda/lib64 /usr/local/cuda*/lib64; do
         [ ! -d "$folder" ] || echo "$folder"
     done
     { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | sed -n 's,.*=> \(/.*\)/[^/]*$,\1,p' | sort -u

@@ -32,7 +32,7 @@ postgres_dl2_train_la_LIBADD = \
 	$(libdevice_la_OBJECTS) $(libdevice_cpu_la_OBJECTS) $(libdevice_cuda_la_OBJECTS) \
 	$(libcpu_kernels_c_la_OBJECTS) $(libcpu_kernels_avx2_la_OBJECTS) $(libcpu_kernels_avx512_la_OBJECTS) \
 	$(filter-out $(POSTGRES_ROOMS),$(libpixels_la_LIBADD) $(libcodec_la_LIBADD) $(libdataset_la_LIBADD) $(libloader_la_LIBADD) \
-	$(libcommon_la_LIBADD) $(libranks_la_LIBADD) $(libranks_mpi_la_LIBADD) $(libdevice_cpu_la_LIBADD) $(libdevice_cuda_la_LIBADD) \
+	$(libcommon_la_LIBADD) $(libranks_la_LIBADD) $(libdevice_cpu_la_LIBADD) $(libdevice_cuda_la_LIBADD) \
 	$(libgpu_la_LIBADD) $(libdecode_cuda_la_LIBADD) $(libnetwork_la_LIBADD))
 postgres_dl2_train_la_DEPENDENCIES = libtrainer.la
 

@@ -12,7 +12,6 @@ libranks_la_LIBADD = libcommon.la
 if HAVE_MPI
 noinst_LTLIBRARIES += libranks_mpi.la
 libranks_mpi_la_SOURCES = ranks/world_mpi.c
-libranks_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-libranks_mpi_la_LIBADD = $(MPI_LIBS)
+libranks_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) # its library is loaded at run time
 libranks_la_LIBADD += libranks_mpi.la
 endif
