@@ -16,7 +16,10 @@ AM_TESTS_ENVIRONMENT = \
 	export TSAN_OPTIONS; \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
 TEST_EXTENSIONS = .sh
-SH_LOG_COMPILER = $(SHELL)
+# Seconds after which a test that hangs is ended, and fails with a line that says so.
+TEST_LIMIT = 1800
+LOG_COMPILER = timeout --foreground --verbose --kill-after=30 $(TEST_LIMIT)
+SH_LOG_COMPILER = $(LOG_COMPILER) $(SHELL)
 EXTRA_DIST += tests/arm.sh tests/lib.sh tests/tsan.supp tests/unit.h
 
 # A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which

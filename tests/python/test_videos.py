@@ -19,7 +19,7 @@ VIDEOS = {"run/1.mp4": "-c:v libx264 -qp 1 -bf 3 -g 9 -pix_fmt yuv420p",
           "run/3.webm": "-c:v libvpx -b:v 3M -g 10",
           "walk/1.avi": "-c:v mpeg4 -q:v 1 -bf 2 -g 10",
           "walk/2.avi": "-c:v libx264 -qp 1 -bf 2 -g 10 -pix_fmt yuv420p",
-          "walk/3.mp4": "-c:v libx264 -qp 1 -pix_fmt yuv420p -colorspace bt709"}
+          "walk/3.mp4": "-vf setparams=colorspace=bt709 -c:v libx264 -qp 1 -pix_fmt yuv420p"}
 
 
 def ffmpeg(source, *options):
@@ -87,7 +87,7 @@ class Videos(unittest.TestCase):
 
     def test_what_is_unusual_is_counted(self):
         os.makedirs(f"{root}-unusual/walk", exist_ok=True)
-        for name, options in {"1.mp4": "-vf setsar=2", "2.mp4": "-color_trc smpte2084 -color_primaries bt2020"}.items():
+        for name, options in {"1.mp4": "-vf setsar=2", "2.mp4": "-vf setparams=color_primaries=bt2020:color_trc=smpte2084"}.items():
             self.assertTrue(ffmpeg(GREYS, "-frames:v", "5", *options.split(), "-c:v", "libx264", "-pix_fmt", "yuv420p",
                                    f"{root}-unusual/walk/{name}"))
         with dl2.Loader(dl2.Dataset(f"{root}-unusual", "all"), 2, SIDE, frames=2) as loader:

@@ -118,7 +118,7 @@ expect 0 dl2-load check bad-gulp
 # What stays as it is in the file, and would surprise a network.
 mkdir -p unusual/a
 ffmpeg -nostdin -v error -i src/run/1.mp4 -flags +ildct+ilme -c:v mpeg4 unusual/a/comb.mp4
-ffmpeg -nostdin -v error -i src/run/1.mp4 -vf setsar=2 -c:v libx264 -color_trc smpte2084 -color_primaries bt2020 unusual/a/hdr.mp4
+ffmpeg -nostdin -v error -i src/run/1.mp4 -vf setsar=2,setparams=color_primaries=bt2020:color_trc=smpte2084 -c:v libx264 unusual/a/hdr.mp4
 cp src/run/1.mp4 unusual/a/usual.mp4
 expect 0 convert fps=4 unusual unusual-out
 said 'pixels that are not square stay so, and clips look stretched: 1 videos have them'
