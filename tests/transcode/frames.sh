@@ -219,7 +219,9 @@ diff -r -x '.dl2-*' whole resumed || fail 'a run that was killed'
 mkdir -p turned/run turned/walk
 cp src/run/1.mp4 turned/walk/1.mp4
 for angle in 90 180 270; do
-    ffmpeg -nostdin -v error -i src/run/1.mp4 -c copy -metadata:s:v:0 rotate=$angle turned/run/$angle.mp4 2>/dev/null
+    # FFmpeg 6 and later, or before.
+    ffmpeg -nostdin -v error -display_rotation:v:0 $angle -i src/run/1.mp4 -c copy turned/run/$angle.mp4 2>/dev/null ||
+        ffmpeg -nostdin -v error -i src/run/1.mp4 -c copy -metadata:s:v:0 rotate=$angle turned/run/$angle.mp4 2>/dev/null
     mkdir -p turned-ref/run/$angle
     ffmpeg -nostdin -v error -i turned/run/$angle.mp4 -vf fps=4,format=rgb24 -start_number 0 turned-ref/run/$angle/%05d.ppm
 done
