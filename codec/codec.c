@@ -178,7 +178,7 @@ static const char *codec_foreign_format(const uint8_t *data, size_t size)
         if (codec_starts(data, size, &formats[i].signature))
             return formats[i].name;
     if (size >= 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7')
-        return "this kind of PNM (only P5 and P6 are read)";
+        return "this kind of PNM (P1 to P6 with a size are read)";
     return NULL;
 }
 

@@ -4,7 +4,8 @@
  *
  * Quality is libwebp's own quality factor, method 4 its default (effort is the method), so figures
  * compare with cwebp's. There is no gray WebP: gray images are stored as colour. Lossy and lossless
- * files are read. Animations are not: their first frame need not be a whole picture.
+ * files are read. Of an animation the first frame is, as a file of its own; the canvas that it does
+ * not cover is transparent, as of a GIF.
  */
 #include "codec/codecs.h"
 #include "codec/exif.h"
@@ -88,9 +89,69 @@ static int webp_fail(VP8StatusCode code, struct dl2_error *error)
 
 struct webp_state {
     struct dl2_codec_state base; /* block: planes, or pixels with alpha */
+    const uint8_t *data;         /* the file, or that of the first frame, which is `frame` */
+    size_t size;
+    struct dl2_bytes frame;
+    uint32_t width, height; /* of the canvas */
+    uint32_t left, top;     /* of the first frame */
+    bool covers;            /* it is all of the canvas */
     bool filtered_alpha;
     WebPDecoderConfig config;
 };
+
+static uint32_t webp_read_u24(const uint8_t *p)
+{
+    return dl2_read_le16(p) | (uint32_t)p[2] << 16;
+}
+
+/* Makes a file of the first frame of an animation, which lies within the canvas. */
+static int webp_take_frame(struct webp_state *webp, struct dl2_error *error)
+{
+    enum { FRAME_HEADER = 16, EXTENDED = 18, ALPHA = 0x10 };
+    uint8_t head[RIFF_HEADER + EXTENDED] = "RIFF\0\0\0\0WEBPVP8X\12";
+    size_t length;
+    const uint8_t *const chunk = webp_find_chunk(webp->data, webp->size, "ANMF", &length);
+    if (!chunk || length <= FRAME_HEADER + CHUNK_HEADER)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "WebP: the first frame is cut short");
+    const uint32_t width = webp_read_u24(chunk + 6) + 1, height = webp_read_u24(chunk + 9) + 1;
+    webp->left = 2 * webp_read_u24(chunk);
+    webp->top = 2 * webp_read_u24(chunk + 3);
+    if (webp->left >= webp->width || webp->top >= webp->height ||
+        width > webp->width - webp->left || height > webp->height - webp->top)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "WebP: the first frame is not in the image");
+    const uint8_t *const data = chunk + FRAME_HEADER;
+    const size_t size = length - FRAME_HEADER;
+    const bool alpha = !memcmp(data, "ALPH", 4);
+    const size_t head_size = alpha ? sizeof head : RIFF_HEADER;
+    head[RIFF_HEADER + CHUNK_HEADER] = ALPHA;
+    dl2_write_le(head + RIFF_HEADER + CHUNK_HEADER + 4, width - 1, 3);
+    dl2_write_le(head + RIFF_HEADER + CHUNK_HEADER + 7, height - 1, 3);
+    dl2_write_le(head + 4, head_size + size - CHUNK_HEADER, 4);
+    DL2_TRY(dl2_bytes_resize(&webp->frame, head_size + size, error));
+    memcpy(webp->frame.data, head, head_size);
+    memcpy(webp->frame.data + head_size, data, size);
+    webp->data = webp->frame.data;
+    webp->size = webp->frame.size;
+    webp->covers = width == webp->width && height == webp->height;
+    const VP8StatusCode code = WebPGetFeatures(webp->data, webp->size, &webp->config.input);
+    if (code != VP8_STATUS_OK)
+        return webp_fail(code, error);
+    if (webp->config.input.width != (int)width || webp->config.input.height != (int)height)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "WebP: the first frame is not of the size that it is said to have");
+    return DL2_OK;
+}
+
+/* Is there a frame behind the first? */
+static bool webp_has_more(const uint8_t *data, size_t size)
+{
+    size_t length;
+    const uint8_t *const first = webp_find_chunk(data, size, "ANMF", &length);
+    const size_t behind = first ? (size_t)(first - data) + length + (length & 1) : size;
+    /* webp_find_chunk() begins behind what it takes for the head of a file. */
+    return behind < size && webp_find_chunk(data + behind - RIFF_HEADER,
+                                            size - behind + RIFF_HEADER, "ANMF", &length);
+}
 
 static int webp_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
@@ -103,15 +164,22 @@ static int webp_open(void *state, struct dl2_image_info *info, struct dl2_error 
     VP8StatusCode code = WebPGetFeatures(data, size, features);
     if (code != VP8_STATUS_OK)
         return webp_fail(code, error);
-    if (features->has_animation)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "WebP: animations are not supported");
-    info->width = (uint32_t)features->width;
-    info->height = (uint32_t)features->height;
+    webp->data = data;
+    webp->size = size;
+    webp->width = info->width = (uint32_t)features->width;
+    webp->height = info->height = (uint32_t)features->height;
+    webp->left = webp->top = 0;
+    webp->covers = true;
+    if (features->has_animation) {
+        info->has_more = webp_has_more(data, size);
+        DL2_TRY(dl2_image_check_size(info->width, info->height, webp->base.max_pixels, error));
+        DL2_TRY(webp_take_frame(webp, error));
+    }
     info->channels = 3;
     info->bits = 8;
-    info->alpha = features->has_alpha;
+    info->alpha = features->has_alpha || !webp->covers;
     info->orientation = webp_orientation(data, size);
-    webp->filtered_alpha = info->alpha && webp_has_filtered_alpha(data, size);
+    webp->filtered_alpha = features->has_alpha && webp_has_filtered_alpha(webp->data, webp->size);
     return DL2_OK;
 }
 
@@ -130,7 +198,7 @@ static int webp_run(struct webp_state *webp, const struct webp_window *window,
     config->options.crop_width = (int)window->width;
     config->options.crop_height = (int)window->height;
     config->output.is_external_memory = 1;
-    VP8StatusCode code = WebPDecode(webp->base.data, webp->base.size, config);
+    VP8StatusCode code = WebPDecode(webp->data, webp->size, config);
     WebPFreeDecBuffer(&config->output);
     return code == VP8_STATUS_OK ? DL2_OK : webp_fail(code, error);
 }
@@ -211,17 +279,58 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
  */
 enum { LOSSY = 1, MARGIN = 2 };
 
+/* A frame on its canvas, all of it. */
+static int webp_read_canvas(struct webp_state *webp, const uint8_t background[3],
+                            struct dl2_image *image, struct dl2_error *error)
+{
+    const struct webp_window frame = {0, 0, (uint32_t)webp->config.input.width,
+                                      (uint32_t)webp->config.input.height};
+    const size_t row = (size_t)frame.width * 4;
+    DL2_TRY(dl2_bytes_resize(&webp->base.block, row * frame.height, error));
+    DL2_TRY(dl2_image_reshape(image, webp->width, webp->height, 3, error));
+    WebPDecBuffer *output = &webp->config.output;
+    output->colorspace = MODE_RGBA;
+    output->u.RGBA.rgba = webp->base.block.data;
+    output->u.RGBA.stride = (int)row;
+    output->u.RGBA.size = row * frame.height;
+    DL2_TRY(webp_run(webp, &frame, error));
+    for (size_t i = 0; i < (size_t)webp->width * webp->height; i++)
+        memcpy(image->data + 3 * i, background, 3);
+    for (uint32_t y = 0; y < frame.height; y++)
+        dl2_flatten(webp->base.block.data + y * row,
+                    image->data + (webp->top + y) * image->stride + 3 * (size_t)webp->left,
+                    frame.width, 3, background);
+    return DL2_OK;
+}
+
 static int webp_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                      struct dl2_raster *raster, struct dl2_error *error)
 {
     struct webp_state *webp = state;
     const bool lossy = webp->config.input.format == LOSSY;
+    if (!webp->covers) {
+        DL2_TRY(webp_read_canvas(webp, request->background, image, error));
+        *raster = dl2_raster_of(image, 0, 0);
+        return DL2_OK;
+    }
     if (lossy && request->planes && request->channels != 1 && !webp->config.input.has_alpha)
         return webp_read_planes(webp, request, raster, error);
     const struct webp_window window = webp_window_of(webp, request, lossy ? MARGIN : 0);
     DL2_TRY(webp_read_rgb(webp, &window, request->background, image, error));
     *raster = dl2_raster_of(image, window.x, window.y);
     return DL2_OK;
+}
+
+static void webp_close(void *state)
+{
+    struct webp_state *webp = state;
+    dl2_bytes_free(&webp->frame);
+}
+
+static size_t webp_memory(const void *state)
+{
+    const struct webp_state *webp = state;
+    return webp->frame.capacity;
 }
 
 static int webp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
@@ -451,6 +560,8 @@ const struct dl2_codec dl2_codec_webp = {
     .state_size = sizeof(struct webp_state),
     .open = webp_open,
     .read = webp_read,
+    .close = webp_close,
+    .memory = webp_memory,
     .encode = webp_encode,
     .encoder_parameters = webp_parameters,
 };

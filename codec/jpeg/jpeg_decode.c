@@ -23,6 +23,7 @@
 
 #include "codec/exif.h"
 #include "codec/jpeg/jpeg_header.h"
+#include "codec/jpeg/jpeg_metadata.h"
 #include "codec/jpeg/jpeg_plain.h"
 #include "common/simd.h"
 
@@ -146,6 +147,7 @@ int dl2_jpeg_open(void *state, struct dl2_image_info *info, struct dl2_error *er
         jpeg_make_arena(jpeg);
     DL2_TRY(jpeg_parse_header(jpeg, jpeg->base.data, jpeg->base.size, error));
     jpeg_fill_info(&jpeg->arena.cinfo, info);
+    info->has_more = dl2_jpeg_has_more(jpeg->base.data, jpeg->base.size);
     return DL2_OK;
 }
 

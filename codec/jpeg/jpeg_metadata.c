@@ -18,6 +18,21 @@ static bool starts_with(const struct dl2_jpeg_marker *marker, const uint8_t *hea
     return marker->code == APP1 && marker->size >= size && !memcmp(marker->body, head, size);
 }
 
+/* CIPA DC-007: an index of the pictures in the file, with where they begin. */
+static bool is_index(const struct dl2_jpeg_marker *marker)
+{
+    return marker->code == APP2 && marker->size >= 4 && !memcmp(marker->body, "MPF", 4);
+}
+
+bool dl2_jpeg_has_more(const uint8_t *data, size_t size)
+{
+    struct dl2_jpeg_marker marker = {.end = 2};
+    while (dl2_jpeg_next_marker(&marker, data, size) && marker.code != DL2_JPEG_SOS)
+        if (is_index(&marker))
+            return true;
+    return false;
+}
+
 int dl2_jpeg_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
                       struct dl2_error *error)
 {
@@ -30,7 +45,8 @@ int dl2_jpeg_metadata(const uint8_t *data, size_t size, struct dl2_metadata *met
                                          marker.size - sizeof xmp_head, error));
         else if (starts_with(&marker, extended_head, sizeof extended_head))
             metadata->partial = true;
-        else if (marker.code == APP1 || marker.code == APP13 || marker.code == COM)
+        else if (marker.code == APP1 || marker.code == APP13 || marker.code == COM ||
+                 is_index(&marker)) /* other pictures have EXIF of their own */
             metadata->other = true;
     }
     return DL2_OK;

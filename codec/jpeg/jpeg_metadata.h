@@ -10,6 +10,8 @@
 /* As in struct dl2_codec. */
 int dl2_jpeg_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
                       struct dl2_error *error);
+/* Has the header an index of several pictures (MPF), such as a gain map or the other eye's? */
+bool dl2_jpeg_has_more(const uint8_t *data, size_t size);
 int dl2_jpeg_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                     struct dl2_error *error);
 enum { DL2_JPEG_METADATA_BYTES = 65535 - 2 - 29 }; /* one segment, less what XMP begins with */

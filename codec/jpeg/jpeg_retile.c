@@ -3,6 +3,7 @@
 
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_header.h"
+#include "codec/jpeg/jpeg_metadata.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "codec/jpeg/jpeg_trap.h"
 
@@ -40,12 +41,23 @@ static void copy_markers(const struct jpeg_decompress_struct *source, j_compress
     }
 }
 
+/* Do only zeros follow the image's end, if anything does? Else its metadata say where it lies. */
+static bool ends_with_image(const struct jpeg_decompress_struct *source)
+{
+    const uint8_t *rest = source->src->next_input_byte;
+    for (size_t left = source->src->bytes_in_buffer; left; left--)
+        if (*rest++)
+            return false;
+    return true;
+}
+
 int dl2_jpeg_retile(const uint8_t *data, size_t size, int quality, struct dl2_bytes *out,
                     struct dl2_error *error)
 {
     struct dl2_jpeg_header header;
     struct dl2_coding coding;
-    if (size > UINT32_MAX || !dl2_jpeg_header_read(&header, data, size) || header.interval)
+    if (size > UINT32_MAX || !dl2_jpeg_header_read(&header, data, size) || header.interval ||
+        dl2_jpeg_has_more(data, size))
         return 0;
     if (dl2_jpeg_coding(data, size, &coding) && coding.quality)
         quality = coding.quality;
@@ -84,8 +96,8 @@ int dl2_jpeg_retile(const uint8_t *data, size_t size, int quality, struct dl2_by
     copy_markers(&source, &target);
     jpeg_finish_compress(&target);
     jpeg_destroy_compress(&target);
-    const bool whole = !trap.end_missing;
     jpeg_finish_decompress(&source);
+    const bool whole = !trap.end_missing && ends_with_image(&source);
     jpeg_destroy_decompress(&source);
     return whole;
 }

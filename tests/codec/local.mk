@@ -31,8 +31,8 @@ tests_codec_fuzz_jpeg_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 tests_codec_fuzz_jpeg_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_jpeg_LDADD = $(FUZZ_LIBS) libcodec.la
 endif
-TESTS += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/bands.sh
-EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/read_only.py tests/codec/bands.sh tests/codec/bands.py tests/codec/gen_ht.sh
+TESTS += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/bands.sh tests/codec/further_pictures.sh
+EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/read_only.py tests/codec/bands.sh tests/codec/bands.py tests/codec/further_pictures.sh tests/codec/further_pictures.py tests/codec/gen_ht.sh
 
 if HAVE_CMOCKA
 if HAVE_LCMS
