@@ -196,6 +196,7 @@ struct dl2_dataset {
     bool is_in_order;        /* as dl2_dataset_is_in_order() */
     const char *label_field; /* of JSON, which gave the labels, the reader's; NULL: none did */
     char *remark;            /* one more message, of the reader; NULL: none */
+    char *mask_note;         /* of images that are masks of others; NULL: none are */
     char *aside;             /* and one that need not matter; NULL: none */
     unsigned notes;          /* bits: which notes of the container's struct dl2_shard_format hold */
     size_t all_images;       /* whatever the split */

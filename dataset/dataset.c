@@ -159,6 +159,7 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     dl2_remote_close(dataset->remote);
     dl2_free_list(dataset->messages);
     free(dataset->remark);
+    free(dataset->mask_note);
     free(dataset->aside);
     dl2_reader_free_names(dataset);
     dl2_choose_forget_partitions(dataset);

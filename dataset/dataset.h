@@ -42,7 +42,9 @@
  * label -1. Names that start with a dot and dl2-variant.json(l) are not samples; every other file
  * is, unless `keep` refuses it. What it refuses lies beside the sample with the longest name that,
  * with a dot behind it, the file's name begins with. With `keep`, NAME.mask.EXT and NAME.seg.EXT
- * beside a sample NAME.EXT are masks, and no samples.
+ * beside a sample NAME.EXT are masks, and no samples. So are, in folders of images, those that other
+ * programs call NAME_mask.EXT, masks/NAME.EXT for images/NAME.EXT and so on (docs/loading.md): each
+ * lies beside its image as mask.EXT or seg.EXT.
  *
  * Threads: open, select and close on one; everything else on any number at once. The child of a
  * fork may read a dataset that its parent opened.
@@ -269,7 +271,8 @@ const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number
 
 /*
  * Warning `number` about the data themselves, whatever their classes and splits: a variant that is
- * not finished, images that this build cannot read, ids with several frames. NULL after the last.
+ * not finished, images that this build cannot read, ids with several frames, images that are masks
+ * of others by their names. NULL after the last.
  * dl2_dataset_message() has them, too; programs that do without classes and splits print only
  * these.
  */

@@ -19,14 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <xxhash.h>
 
 /* A file beside a sample, by the sample's key and an extension of its own. */
 struct companion {
     struct dl2_file_entry file;
     const char *extension;
-    size_t owner; /* number of the sample; SIZE_MAX: none */
+    const char *image; /* of a mask that is called otherwise than KEY.mask.EXT: its image's key */
+    size_t owner;      /* number of the sample; SIZE_MAX: none */
 };
+
+enum { MASK_EXTENSION_SIZE = 16 };
 
 struct left_out {
     size_t count;
@@ -40,6 +44,10 @@ struct folder {
     size_t companion_count;
     /* Of those that are ignored: volumes, videos, and what else lies in folders of classes. */
     struct left_out volumes, videos, others;
+    /* Masks that are called otherwise than KEY.mask.EXT: those that were taken, and those whose
+     * image has another one of the kind. */
+    struct left_out masks, second_masks;
+    char (*mask_extensions)[MASK_EXTENSION_SIZE];
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
@@ -210,12 +218,13 @@ static int folder_compare_companions(const void *a, const void *b)
     const struct companion *one = a, *two = b;
     if (one->owner != two->owner)
         return one->owner < two->owner ? -1 : 1;
-    return strcmp(one->file.sample.path, two->file.sample.path);
+    const int order = strcmp(one->extension, two->extension);
+    return order ? order : strcmp(one->file.sample.path, two->file.sample.path);
 }
 
-/* The first sample that has the first `length` bytes of a name as its key, or SIZE_MAX. */
-static size_t folder_find_key(const struct by_key *keys, size_t count, const char *name,
-                              size_t length)
+/* The first sample that has the first `length` bytes of a name as its key, or NULL. */
+static const struct by_key *folder_search_key(const struct by_key *keys, size_t count,
+                                              const char *name, size_t length)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -227,7 +236,15 @@ static size_t folder_find_key(const struct by_key *keys, size_t count, const cha
     }
     const bool found =
         low < count && !strncmp(keys[low].key, name, length) && !keys[low].key[length];
-    return found ? keys[low].number : SIZE_MAX;
+    return found ? &keys[low] : NULL;
+}
+
+/* The same as a number, or SIZE_MAX. */
+static size_t folder_find_key(const struct by_key *keys, size_t count, const char *name,
+                              size_t length)
+{
+    const struct by_key *found = folder_search_key(keys, count, name, length);
+    return found ? found->number : SIZE_MAX;
 }
 
 /* Gives a file to the sample with the longest name, and says as what. */
@@ -236,6 +253,11 @@ static void folder_find_owner(const struct folder *folder, const struct by_key *
 {
     const char *name = companion->file.sample.name, *base = dl2_path_base(name);
     companion->owner = SIZE_MAX;
+    if (companion->image) {
+        companion->owner =
+            folder_find_key(keys, folder->files.count, companion->image, strlen(companion->image));
+        return;
+    }
     for (size_t dot = strlen(name); dot-- > (size_t)(base - name) + 1;) {
         if (name[dot] != '.' || !name[dot + 1] || name[dot + 1] == '.')
             continue;
@@ -267,14 +289,126 @@ static struct by_key *folder_sort_keys(const struct dl2_files *files, struct dl2
     return keys;
 }
 
+/* Names that other programs give to masks, and what they are here: NAME_mask.png beside NAME.jpg,
+ * masks/NAME.png for images/NAME.jpg. */
+struct mask_name {
+    const char *text, *kind;
+};
+
+static const struct mask_name mask_ends[] = {
+    {"_mask", "mask"}, {"-mask", "mask"},        {"_seg", "seg"},
+    {"-seg", "seg"},   {"_segmentation", "seg"}, {"-segmentation", "seg"},
+};
+static const struct mask_name mask_folders[] = {
+    {"masks", "mask"},
+    {"mask", "mask"},
+    {"labels", "mask"},
+    {"annotations", "mask"},
+    {"gt", "mask"},
+    {"segmentation", "seg"},
+    {"segmentations", "seg"},
+    {"segmentationclass", "mask"},
+    {"segmentationobject", "seg"},
+};
+static const char *const image_folders[] = {"images", "Images", "image",     "Image",
+                                            "imgs",   "img",    "JPEGImages"};
+
+static const struct mask_name *folder_find_mask_end(const char *name)
+{
+    for (size_t i = 0; i < sizeof mask_ends / sizeof *mask_ends; i++)
+        if (dl2_ends_with(name, mask_ends[i].text))
+            return &mask_ends[i];
+    return NULL;
+}
+
+static const struct mask_name *folder_find_mask_folder(const char *part, size_t length)
+{
+    for (size_t i = 0; i < sizeof mask_folders / sizeof *mask_folders; i++)
+        if (strlen(mask_folders[i].text) == length &&
+            !strncasecmp(mask_folders[i].text, part, length))
+            return &mask_folders[i];
+    return NULL;
+}
+
+/* By its name alone. */
+static bool folder_may_be_mask(const char *key)
+{
+    bool may = dl2_dataset_mask_stem(key) || folder_find_mask_end(key);
+    for (const char *end; !may && (end = strchr(key, '/')); key = end + 1)
+        may = folder_find_mask_folder(key, (size_t)(end - key));
+    return may;
+}
+
+/* Photographs of people in masks may be called ..._mask.jpg. */
+static bool folder_is_jpeg(const struct dl2_sample *sample)
+{
+    return !strcasecmp(sample->extension, "jpg") || !strcasecmp(sample->extension, "jpeg");
+}
+
+/* The sample with this key, or with the key without a mask's end; NULL: none. */
+static const char *folder_find_image(const struct by_key *keys, size_t count, const char *key)
+{
+    const struct mask_name *end = folder_find_mask_end(key);
+    const size_t lengths[] = {strlen(key), end ? strlen(key) - strlen(end->text) : 0};
+    for (size_t i = 0; i < 2 && lengths[i]; i++) {
+        const struct by_key *found = folder_search_key(keys, count, key, lengths[i]);
+        if (found)
+            return found->key;
+    }
+    return NULL;
+}
+
+/* The same of images/NAME, for masks/NAME, or for any other folder of masks in the key. */
+static int folder_find_image_elsewhere(const struct by_key *keys, size_t count, const char *key,
+                                       const struct mask_name **name, const char **image,
+                                       struct dl2_error *error)
+{
+    for (const char *part = key, *end; !*image && (end = strchr(part, '/')); part = end + 1) {
+        *name = folder_find_mask_folder(part, (size_t)(end - part));
+        for (size_t i = 0; *name && !*image && i < sizeof image_folders / sizeof *image_folders;
+             i++) {
+            DL2_AUTO_FREE char *other = NULL;
+            DL2_TRY(dl2_format(&other, error, "%.*s%s%s", (int)(part - key), key, image_folders[i],
+                               end));
+            *image = folder_find_image(keys, count, other);
+        }
+    }
+    return DL2_OK;
+}
+
+/* Is a sample the mask of another one, and called otherwise than KEY.mask.EXT? Then *image is that
+ * one's key. */
+static int folder_find_masked(const struct by_key *keys, size_t count,
+                              const struct dl2_sample *sample, const struct mask_name **name,
+                              const char **image, struct dl2_error *error)
+{
+    *image = NULL;
+    *name = folder_find_mask_end(sample->key);
+    if (*name && !folder_is_jpeg(sample)) {
+        const size_t stem = strlen(sample->key) - strlen((*name)->text);
+        const struct by_key *found = folder_search_key(keys, count, sample->key, stem);
+        *image = found ? found->key : NULL;
+    }
+    return *image ? DL2_OK
+                  : folder_find_image_elsewhere(keys, count, sample->key, name, image, error);
+}
+
+static void folder_note(struct left_out *kind, const struct dl2_sample *sample)
+{
+    if (!kind->count++)
+        kind->first = sample->name;
+    dl2_extensions_add(&kind->extensions, dl2_path_extension(sample->path));
+}
+
 /* Masks of other samples are no samples. */
-static int folder_take_masks(struct folder *folder, struct dl2_error *error)
+static int folder_take_masks(const struct dl2_dataset *dataset, struct folder *folder,
+                             struct dl2_error *error)
 {
     struct dl2_files *files = &folder->files;
     const size_t count = files->count;
     bool any = false;
     for (size_t i = 0; i < count && !any; i++)
-        any = dl2_dataset_mask_stem(files->entries[i].sample.key);
+        any = folder_may_be_mask(files->entries[i].sample.key);
     if (!any)
         return DL2_OK;
     DL2_AUTO_FREE struct by_key *keys = folder_sort_keys(files, error);
@@ -283,9 +417,21 @@ static int folder_take_masks(struct folder *folder, struct dl2_error *error)
     files->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dl2_file_entry entry = files->entries[i];
+        const struct mask_name *name;
         const size_t stem = dl2_dataset_mask_stem(entry.sample.key);
-        if (stem && folder_find_key(keys, count, entry.sample.key, stem) != SIZE_MAX)
-            folder->companions[folder->companion_count++] = (struct companion){.file = entry};
+        struct companion companion = {.file = entry};
+        if (!stem && !dataset->volumes)
+            DL2_TRY(folder_find_masked(keys, count, &entry.sample, &name, &companion.image, error));
+        if (companion.image) {
+            if (!folder->mask_extensions)
+                DL2_TRY(DL2_NEW(&folder->mask_extensions, count, "a dataset", error));
+            char *extension = folder->mask_extensions[folder->masks.count];
+            snprintf(extension, MASK_EXTENSION_SIZE, "%s.%s", name->kind, entry.sample.extension);
+            companion.extension = extension;
+            folder_note(&folder->masks, &entry.sample);
+        }
+        if (companion.image || (stem && folder_search_key(keys, count, entry.sample.key, stem)))
+            folder->companions[folder->companion_count++] = companion;
         else
             files->entries[files->count++] = entry;
     }
@@ -311,9 +457,23 @@ static void folder_leave_out(const struct dl2_dataset *dataset, struct folder *f
     folder->files.ignored++;
     if (kind == &folder->others && !folder_is_in_class(dataset, sample->name))
         return; /* as a README beside the classes */
-    if (!kind->count++)
-        kind->first = sample->name;
-    dl2_extensions_add(&kind->extensions, dl2_path_extension(sample->path));
+    folder_note(kind, sample);
+}
+
+/* An image has one mask of a kind: the first by name of several that lie in several places. */
+static void folder_leave_out_second_masks(struct folder *folder)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < folder->companion_count; i++) {
+        const struct companion *companion = &folder->companions[i];
+        const struct companion *before = kept ? &folder->companions[kept - 1] : NULL;
+        if (before && before->owner == companion->owner &&
+            !strcmp(before->extension, companion->extension))
+            folder_note(&folder->second_masks, &companion->file.sample);
+        else
+            folder->companions[kept++] = *companion;
+    }
+    folder->companion_count = kept;
 }
 
 static int folder_give_companions(const struct dl2_dataset *dataset, struct folder *folder,
@@ -336,6 +496,7 @@ static int folder_give_companions(const struct dl2_dataset *dataset, struct fold
     folder->companion_count = kept;
     if (kept > 1)
         qsort(folder->companions, kept, sizeof *folder->companions, folder_compare_companions);
+    folder_leave_out_second_masks(folder);
     return DL2_OK;
 }
 
@@ -417,6 +578,16 @@ static bool folder_has_sample(const struct folder *folder, const char *path)
     return low < folder->files.count && !strncmp(entries[low].sample.name, path, length);
 }
 
+/* Do masks of images elsewhere lie below a folder? */
+static bool folder_has_masks(const struct folder *folder, const char *path)
+{
+    bool has = false;
+    for (size_t i = 0; i < folder->companion_count && folder->masks.count && !has; i++)
+        has = folder->companions[i].image &&
+              !strncmp(folder->companions[i].file.sample.name, path, strlen(path));
+    return has;
+}
+
 /* Names the folders of classes that hold no sample. */
 static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder *folder,
                                const struct dl2_file_list *list, struct dl2_error *error)
@@ -428,7 +599,7 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
          at += strlen(list->folders + at) + 1) {
         const char *path = list->folders + at;
         if (folder_is_of_class(dataset, path) && !folder_has_sample(folder, path) &&
-            count++ < NAMED)
+            !folder_has_masks(folder, path) && count++ < NAMED)
             dl2_list_name(names, sizeof names, path);
     }
     if (!count)
@@ -468,6 +639,24 @@ static int folder_remark_links(struct dl2_dataset *dataset, const struct dl2_fil
                       "such as %s",
                       before ? before : "", before ? "; " : "", list->dangling,
                       list->first_dangling);
+}
+
+/* Masks that were recognised by other names than NAME.mask.EXT. */
+static int folder_remark_masks(struct dl2_dataset *dataset, const struct folder *folder,
+                               struct dl2_error *error)
+{
+    const struct left_out *masks = &folder->masks;
+    char list[256];
+    if (!masks->count)
+        return DL2_OK;
+    dl2_extensions_list(&masks->extensions, list, sizeof list);
+    DL2_TRY(dl2_format(&dataset->mask_note, error,
+                       "images that are masks of others by their names: %zu (%s), such as %s; "
+                       "they are read, and written to variants, as NAME.mask.EXT or NAME.seg.EXT",
+                       masks->count, list, masks->first));
+    return folder_list_left_out(&folder->second_masks,
+                                "masks of images that have another one of that kind", "",
+                                &dataset->mask_note, error);
 }
 
 /* Volumes and videos between samples of another kind matter; what is neither may be meant so. */
@@ -547,12 +736,13 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(dl2_files_check_videos(dataset, path, options, error));
     DL2_TRY(folder_collect(folder, path, &list, dataset, options, error));
     if (options->keep || dataset->volumes)
-        DL2_TRY(folder_take_masks(folder, error));
+        DL2_TRY(folder_take_masks(dataset, folder, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
     DL2_TRY(folder_give_companions(dataset, folder, error));
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
     DL2_TRY(folder_remark_links(dataset, &list, error));
+    DL2_TRY(folder_remark_masks(dataset, folder, error));
     return folder_remark_left_out(dataset, folder, error);
 }
 
@@ -561,6 +751,7 @@ static void folder_close(struct dl2_dataset *dataset)
     struct folder *folder = dataset->state;
     dl2_files_free(&folder->files);
     free(folder->companions);
+    free(folder->mask_extensions);
     free(folder->strings);
     free(folder);
 }
@@ -570,6 +761,20 @@ static int folder_compare_remote(const void *name, const void *file)
     return strcmp(name, ((const struct dl2_remote_file *)file)->name);
 }
 
+/* A mask that is called otherwise than KEY.mask.EXT; NULL: the sample has none by this extension.
+ */
+static const struct companion *folder_find_mask(const struct folder *folder, size_t number,
+                                                const char *extension)
+{
+    size_t count = 0;
+    const struct companion *companions =
+        folder->masks.count ? folder_companions_of(folder, number, &count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (companions[i].image && !strcmp(companions[i].extension, extension))
+            return &companions[i];
+    return NULL;
+}
+
 static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                const char *extension, struct dl2_bytes *out,
                                struct dl2_error *error)
@@ -577,9 +782,13 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     const struct folder *folder = dataset->state;
     const struct dl2_files *files = &folder->files;
     const struct dl2_sample *sample = &files->entries[number].sample;
+    const struct companion *mask = folder_find_mask(folder, number, extension);
     DL2_AUTO_FREE char *sidecar = NULL;
-    DL2_TRY(dl2_format(&sidecar, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
-                       sample->key, extension)); /* NAME.nii.gz has NAME.json */
+    if (mask)
+        DL2_TRY(dl2_format(&sidecar, error, "%s", mask->file.sample.path));
+    else
+        DL2_TRY(dl2_format(&sidecar, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
+                           sample->key, extension)); /* NAME.nii.gz has NAME.json */
     const struct dl2_remote_file *remote = NULL;
     if (files->remote)
         remote = bsearch(sidecar + folder->name_offset, files->remote, files->remote_count,

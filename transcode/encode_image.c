@@ -343,8 +343,11 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
         status = own.status;
     } else if (status == DL2_OK && encodes) {
         status = dl2_worker_decode(worker, slot->index, false, &own);
-        if (status == DL2_OK)
+        if (status == DL2_OK) {
+            run->looks[slot->index] =
+                dl2_mask_look_at(worker->source, worker->source_size, &worker->image);
             fatal = encode_all(worker, error);
+        }
         dl2_worker_leave(worker);
     }
     DL2_TRY(fatal);

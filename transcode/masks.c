@@ -7,6 +7,7 @@
 #include "dataset/dataset.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Is "KEY.EXTENSION" called as a mask is? */
@@ -138,4 +139,73 @@ char *dl2_unresized_message(const struct dl2_unresized *unresized)
 {
     return dl2_left_out_message(&unresized->counts, "copied as they are beside resized images",
                                 "coordinates in pixels in such files are those of the source");
+}
+
+/* ---- Masks by other names */
+
+enum { FEW = 64, LEAST_PIXELS = 1024 };
+
+/* Has an image at most FEW colours? Photographs have more within their first rows. */
+static bool has_few_colours(const struct dl2_image *image)
+{
+    uint32_t colours[FEW], last = UINT32_MAX;
+    size_t count = 0;
+    for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t x = 0; x < image->width; x++) {
+            const uint8_t *pixel = image->data + y * image->stride + x * image->channels;
+            const uint32_t colour = image->channels == 1 ? pixel[0]
+                                                         : (uint32_t)pixel[0] << 16 |
+                                                               (uint32_t)pixel[1] << 8 | pixel[2];
+            size_t i = 0;
+            if (colour == last)
+                continue;
+            while (i < count && colours[i] != colour)
+                i++;
+            if (i == FEW)
+                return false;
+            colours[i] = last = colour;
+            count += i == count;
+        }
+    return true;
+}
+
+struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,
+                                      const struct dl2_image *image)
+{
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    return (struct dl2_mask_look){image->width, image->height,
+                                  codec && !codec->lossy &&
+                                      (uint64_t)image->width * image->height >= LEAST_PIXELS &&
+                                      has_few_colours(image)};
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
+    return one < two ? -1 : one > two;
+}
+
+static uint64_t size_of(const struct dl2_mask_look *look)
+{
+    return (uint64_t)look->width << 32 | look->height;
+}
+
+int dl2_mask_looks_count(const struct dl2_mask_look *looks, size_t count, size_t *found,
+                         size_t *first, struct dl2_error *error)
+{
+    DL2_AUTO_FREE uint64_t *sizes = NULL;
+    size_t others = 0;
+    *found = 0;
+    DL2_TRY(DL2_NEW(&sizes, count + 1, "images", error));
+    for (size_t i = 0; i < count; i++)
+        if (looks[i].width && !looks[i].few_colours)
+            sizes[others++] = size_of(&looks[i]);
+    qsort(sizes, others, sizeof *sizes, compare_sizes);
+    for (size_t i = 0; i < count && others; i++) {
+        const uint64_t size = size_of(&looks[i]);
+        if (looks[i].few_colours && bsearch(&size, sizes, others, sizeof *sizes, compare_sizes) &&
+            !(*found)++)
+            *first = i;
+    }
+    return DL2_OK;
 }

@@ -43,4 +43,18 @@ void dl2_mask_resizer_free(struct dl2_mask_resizer *resizer);
 /* Says what was copied as it is: a string to free, or NULL if nothing was. */
 char *dl2_unresized_message(const struct dl2_unresized *unresized);
 
+/* What tells masks that are not called so from photographs. Zeroed: the image was not looked at. */
+struct dl2_mask_look {
+    uint32_t width, height;
+    bool few_colours; /* in a lossless format, and of at most 64 colours */
+};
+
+struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,
+                                      const struct dl2_image *image);
+
+/* Counts the images of few colours that have the size of another one, which has more; *first is the
+ * number of the first. */
+int dl2_mask_looks_count(const struct dl2_mask_look *looks, size_t count, size_t *found,
+                         size_t *first, struct dl2_error *error);
+
 #endif

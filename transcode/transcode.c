@@ -374,6 +374,7 @@ static int make_room(struct dl2_transcoder *run, unsigned jobs, size_t window,
         run->packed && !run->part.count && dl2_dataset_kind(run->dataset) == DL2_SAMPLE_CLIP;
     DL2_TRY(DL2_NEW(&run->workers, jobs, "images", error));
     DL2_TRY(DL2_NEW(&run->slots, window, "images", error));
+    DL2_TRY(DL2_NEW(&run->looks, run->source.count, "images", error));
     if (clips)
         DL2_TRY(DL2_NEW(&run->clips, run->variant_count, "images", error));
     for (unsigned i = 0; i < jobs; i++)
@@ -440,6 +441,27 @@ static int complete(struct dl2_transcoder *run, struct dl2_error *error)
     }
     if (run->parts_stem)
         dl2_part_files_remove(run->parts_stem);
+    return DL2_OK;
+}
+
+/* Says how many images look like masks and became photographs. */
+static int tell_mask_looks(const struct dl2_transcoder *run, struct dl2_error *error)
+{
+    size_t found, first;
+    bool lossy = false;
+    for (size_t v = 0; v < run->variant_count; v++)
+        lossy |=
+            run->variants[v].codec->lossy || !dl2_resolution_is_full(&run->variants[v].resolution);
+    if (!run->looks || !lossy)
+        return DL2_OK;
+    DL2_TRY(dl2_mask_looks_count(run->looks, run->source.count, &found, &first, error));
+    if (found)
+        dl2_progress_message(run->progress,
+                             "%s: %zu images look like masks, with at most 64 colours and the size "
+                             "of another image, such as %s, and were recompressed as photographs; "
+                             "masks are called NAME.mask.EXT beside NAME.EXT, or masks/NAME.EXT "
+                             "for images/NAME.EXT",
+                             run->options->source, found, run->source.items[first].name);
     return DL2_OK;
 }
 
@@ -527,6 +549,7 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
     DL2_TRY(dl2_world_agree(world, status, error));
     dl2_progress_tell(run->progress, run->options->source, dl2_unresized_message(&run->unresized));
     dl2_clips_tell(run);
+    DL2_TRY(tell_mask_looks(run, error));
     return report(run, result, error);
 }
 
@@ -562,6 +585,7 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     free(run->curves);
     free(run->clips);
     free(run->owners);
+    free(run->looks);
     free(run->todo);
     free(run->parts_stem);
     dl2_left_out_free(&run->unresized.counts);

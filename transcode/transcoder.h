@@ -105,7 +105,8 @@ struct dl2_transcoder {
     size_t *resolution_of;           /* [variant_count] */
     struct dl2_target_curve *curves; /* [variant_count] of those whose targets are searched */
     struct dl2_unresized unresized;
-    bool makes_videos; /* items are clips, else images */
+    struct dl2_mask_look *looks; /* [source.count] of images that this pass has decoded */
+    bool makes_videos;           /* items are clips, else images */
     struct dl2_clip_notes notes;
     struct dl2_transcode_gate gate;
     size_t *todo; /* item numbers */
