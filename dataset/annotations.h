@@ -74,6 +74,13 @@ bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annota
 const uint32_t *dl2_coco_shape(const struct dl2_coco *coco,
                                const struct dl2_annotation *annotation);
 
+/*
+ * Reads the next run, number `count`, of COCO's compressed run lengths, which *text goes behind:
+ * groups of five bits, the low ones first, of what differs from the run but one before, which is in
+ * `runs`. False where the text is damaged.
+ */
+bool dl2_coco_next_run(const char **text, const uint32_t *runs, size_t count, int64_t *run);
+
 /* Beyond this, pixels, no coordinate of a polygon is accepted. */
 #define DL2_POLYGON_MAX 1e6
 

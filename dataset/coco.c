@@ -318,9 +318,7 @@ static int take_polygons(struct dl2_coco *coco, const json_t *polygons, const ch
     return DL2_OK;
 }
 
-/* The next run of COCO's compressed run lengths: groups of five bits, the low ones first, of what
- * differs from the run but one before. False where the text is damaged. */
-static bool next_run(const char **text, const uint32_t *runs, size_t count, int64_t *run)
+bool dl2_coco_next_run(const char **text, const uint32_t *runs, size_t count, int64_t *run)
 {
     const char *at = *text;
     int64_t value = 0;
@@ -363,7 +361,8 @@ static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **wh
         const uint32_t *runs = (const uint32_t *)(void *)(coco->shapes.data + at) + 1;
         const json_t *number = text ? NULL : json_array_get(counts, count);
         run = json_integer_value(number);
-        const bool read = text ? next_run(&text, runs, count, &run) : json_is_integer(number);
+        const bool read =
+            text ? dl2_coco_next_run(&text, runs, count, &run) : json_is_integer(number);
         if (!read || run < 0 || run > left || run > UINT32_MAX) {
             *why = "has run lengths that are damaged, or do not fit their size";
             return DL2_OK;

@@ -4,9 +4,9 @@
 #include "loader/instance_masks.h"
 #include "pixels/crop.h"
 #include "pixels/image.h"
+#include "pixels/resolution.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,23 +145,13 @@ static bool crop_box(const struct dl2_annotation *annotation, const struct shown
            (right - left) * (bottom - top) >= shown->min_visibility * before;
 }
 
-/* Is an image of one size one of the other, resized with its aspect? Whoever resizes rounds at
- * least one side to whole pixels, so that is tried at the smaller size. */
-static bool is_resized(uint32_t width, uint32_t height, uint32_t of_width, uint32_t of_height)
-{
-    if (width > of_width)
-        return is_resized(of_width, of_height, width, height);
-    return fabs(width - (double)of_width * height / of_height) <= 1 ||
-           fabs(height - (double)of_height * width / of_width) <= 1;
-}
-
 /* The size that an image has for its file, and its crop at this size. */
 static int fit_crop(const struct dl2_annotated_image *image, uint32_t width, uint32_t height,
                     const struct dl2_crop_box *crop, struct dl2_crop_box *out,
                     struct dl2_error *error)
 {
     const double across = (double)image->width / width, down = (double)image->height / height;
-    if (!is_resized(width, height, image->width, image->height))
+    if (!dl2_is_resized(width, height, image->width, image->height))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the image is of %" PRIu32 "x%" PRIu32 ", and boxes are those of one "
                              "of %" PRIu32 "x%" PRIu32 ", which is not that image resized; boxes "

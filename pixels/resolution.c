@@ -3,6 +3,7 @@
 
 #include "pixels/resize.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,14 @@ bool dl2_resolution_apply(const struct dl2_resolution *resolution, uint32_t *wid
         *height = by_width ? scale(h, resolution->width, w) : resolution->height;
     }
     return *width != w || *height != h;
+}
+
+bool dl2_is_resized(uint32_t width, uint32_t height, uint32_t of_width, uint32_t of_height)
+{
+    if (width > of_width)
+        return dl2_is_resized(of_width, of_height, width, height);
+    return fabs(width - (double)of_width * height / of_height) <= 1 ||
+           fabs(height - (double)of_height * width / of_width) <= 1;
 }
 
 void dl2_resolution_name(const struct dl2_resolution *resolution,

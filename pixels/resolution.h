@@ -37,6 +37,12 @@ bool dl2_resolution_equal(const struct dl2_resolution *a, const struct dl2_resol
 bool dl2_resolution_apply(const struct dl2_resolution *resolution, uint32_t *width,
                           uint32_t *height);
 
+/*
+ * Is an image of one size one of the other, resized with its aspect, in whichever direction? Whoever
+ * resizes rounds at least one side to whole pixels: a pixel of the smaller image is let pass.
+ */
+bool dl2_is_resized(uint32_t width, uint32_t height, uint32_t of_width, uint32_t of_height);
+
 /* What a variant's name ends in: "@320", "@640x480", "@320-box" of a filter that is not the usual
  * one, "" if full. */
 void dl2_resolution_name(const struct dl2_resolution *resolution,

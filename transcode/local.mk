@@ -5,6 +5,7 @@ libreuse_la_SOURCES = transcode/colours.c transcode/colours.h transcode/reuse.c 
 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
+	transcode/annotations.c transcode/annotations.h \
 	transcode/sidecar_files.c transcode/sidecar_files.h \
 	transcode/clip_packer.c transcode/clip_packer.h \
 	transcode/copy.c transcode/copy.h \

@@ -105,6 +105,7 @@ void dl2_source_items_free(struct dl2_source_items *source)
         if (item->name_text != item->name)
             free((char *)item->name_text);
     }
+    dl2_free_list(source->annotations);
     free(source->items);
     free(source->by_key);
 }

@@ -29,6 +29,11 @@ struct dl2_source_items {
     size_t *by_key; /* item numbers sorted by key_text */
     size_t ignored; /* files that are not images */
     const struct dl2_dataset *dataset;
+    /* Of a folder, by dl2_annotations_list(): the folder, files of annotations in it that variants
+     * get, sorted, and how many they do not. */
+    const char *root;
+    char **annotations;
+    size_t annotation_count, unscaled;
 };
 
 /* Lists the samples of a dataset, which must outlive them. If several images would be written to

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "dataset/tell.h"
 #include "ranks/world.h"
+#include "transcode/annotations.h"
 #include "transcode/transcoder.h"
 
 #include <inttypes.h>
@@ -171,7 +172,11 @@ static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(lock_dest(run, error));
     if (options->shuffle)
         DL2_TRY(dl2_dataset_shuffle(run->dataset, *options->shuffle, error));
-    return dl2_source_items_list(&run->source, run->dataset, error);
+    DL2_TRY(dl2_source_items_list(&run->source, run->dataset, error));
+    return dl2_dataset_kind(run->dataset) == DL2_SAMPLE_IMAGE && dl2_is_folder(options->source) &&
+                   dl2_dataset_ignored(run->dataset)
+               ? dl2_annotations_list(&run->source, options->source, error)
+               : DL2_OK;
 }
 
 /* ---- Putting in order: what is there, and what this pass has to begin */
@@ -428,6 +433,9 @@ static int end_part(struct dl2_transcoder *run, struct dl2_error *error)
 
 static int complete(struct dl2_transcoder *run, struct dl2_error *error)
 {
+    if (!run->packed)
+        DL2_TRY(dl2_annotations_write(&run->source, run->variants, run->variant_count,
+                                      run->progress, error));
     for (size_t v = 0; v < run->variant_count; v++) {
         struct dl2_variant *variant = &run->variants[v];
         DL2_TRY(dl2_variant_finish(variant, error));
@@ -503,12 +511,23 @@ static char *describe_losses(const struct dl2_variant *variant)
     return NULL;
 }
 
+/* Says what the variants lack of the source's annotations. */
+static void tell_annotations(const struct dl2_transcoder *run)
+{
+    bool resized = false;
+    for (size_t v = 0; v < run->variant_count; v++)
+        resized |= run->variants[v].totals.resized > 0;
+    if (resized && !run->part.count)
+        dl2_progress_tell(run->progress, run->options->source,
+                          dl2_annotations_message(&run->source, run->options->pack.container));
+}
+
 static int report(const struct dl2_transcoder *run, struct dl2_transcode_result *result,
                   struct dl2_error *error)
 {
     DL2_TRY(DL2_NEW(&result->variants, run->variant_count, "images", error));
     result->sources = run->source.count;
-    result->ignored = run->source.ignored;
+    result->ignored = run->source.ignored - (run->packed ? 0 : run->source.annotation_count);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         struct dl2_transcode_variant *own = &result->variants[result->variant_count++];
@@ -549,6 +568,7 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
     DL2_TRY(dl2_world_agree(world, status, error));
     dl2_progress_tell(run->progress, run->options->source, dl2_unresized_message(&run->unresized));
     dl2_clips_tell(run);
+    tell_annotations(run);
     DL2_TRY(tell_mask_looks(run, error));
     return report(run, result, error);
 }

@@ -276,6 +276,33 @@ class Boxes(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "leave it out with boxes"):
                 dl2.torch.Loader(self.folder, 5, image_size=32, train=True, split="all", boxes=self.file, **wrong)
 
+    @needs_torch
+    def test_a_network_for_detection(self):
+        """The example of docs/loading.md, small: torchvision's network normalises the images, and learns."""
+        try:
+            from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
+        except ImportError:
+            self.skipTest("no torchvision (Debian: python3-torchvision)")
+        import dl2.torch
+        torch.manual_seed(1)
+        network = fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, weights_backbone=None, num_classes=91, min_size=64, max_size=64,
+                                                         rpn_post_nms_top_n_train=32, box_batch_size_per_image=8)
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+        seen = []
+        network.transform.register_forward_pre_hook(lambda module, given: seen.extend(given[0]))
+        batches = dl2.torch.Loader(self.folder, 4, image_size=64, split="all", boxes=self.file, min_visibility=0.3, area=(0.3, 1),
+                                   mean=None, std=None)
+        before = [parameter.clone() for parameter in network.parameters()]
+        for images, targets in batches:
+            loss = sum(network(list(images), targets).values())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            self.assertTrue(torch.isfinite(loss))
+        self.assertTrue(any(not torch.equal(*pair) for pair in zip(before, network.parameters())))
+        self.assertEqual(len(seen), COUNT)
+        self.assertTrue(all(0 <= image.min() and 0.5 < image.max() <= 1 for image in seen))
+
 
 if __name__ == "__main__":
     unittest.main()

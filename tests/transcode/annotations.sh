@@ -1,0 +1,205 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Annotations in files of their own: variants get COCO's at their sizes, and YOLO's as they are; what they lack is said.
+[ ! -w /dev/shm ] || TMPDIR=/dev/shm
+. "$srcdir/tests/lib.sh"
+grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
+need_python json python3
+src=$work/src
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-transcode -j 2 "$@"
+}
+quiet_about() { if grep -q "$1" "$work/err"; then cat "$work/err" >&2; fail "said: $1"; fi; }
+picture "$src/train/a/0.ppm" 40 30 1
+picture "$src/train/a/1.ppm" 21 33 2
+picture "$src/train/b/2.ppm" 8 6 3
+
+cat >"$work/coco.py" <<'EOF'
+import json, os, sys
+
+def runs_of(bits):
+    out, last = [0], 0
+    for bit in bits:
+        if bit != last:
+            out.append(0)
+        out[-1] += 1
+        last = bit
+    return out
+
+def bits_of(runs):
+    return [i % 2 for i, run in enumerate(runs) for _ in range(run)]
+
+def compress(runs):
+    text = ""
+    for i, run in enumerate(runs):
+        rest, more = run - (runs[i - 2] if i > 2 else 0), True
+        while more:
+            group = rest & 31
+            rest >>= 5
+            more = rest != -1 if group & 16 else rest != 0
+            text += chr(48 + (group | (32 if more else 0)))
+    return text
+
+def expand(text):
+    runs, at = [], 0
+    while at < len(text):
+        value = shift = 0
+        more = True
+        while more:
+            group = ord(text[at]) - 48
+            at += 1
+            value |= (group & 31) << shift
+            shift += 5
+            more = group & 32
+        if group & 16:
+            value -= 1 << shift
+        runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+    return runs
+
+SIZES = {7: (40, 30), 3: (21, 33), 2: (8, 6)}
+NAMES = {7: "train/a/0", 3: "train/a/1", 2: "train/b/2"}
+
+def disc(width, height):
+    """Down the columns."""
+    return [int((x - width * .4) ** 2 + (y - height * .6) ** 2 < width * height / 9) for x in range(width) for y in range(height)]
+
+def make(path):
+    images = [{"license": 1, "file_name": f"./{NAMES[i]}.jpg", "height": h, "width": w, "id": i} for i, (w, h) in SIZES.items()]
+    images.append({"id": 99, "file_name": "train/a/gone.jpg", "width": 5, "height": 5})
+    objects = [{"id": 4, "image_id": 99, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}]
+    for i, (w, h) in SIZES.items():
+        runs = runs_of(disc(w, h))
+        for shape in [[[1, 2, w, 2.5, w / 2, h]], {"size": [h, w], "counts": runs}, {"size": [h, w], "counts": compress(runs)}]:
+            objects.append({"id": len(objects) + 10, "image_id": i, "category_id": 1, "bbox": [1, 2.5, w - 3, h - 4], "area": w * h / 3,
+                            "iscrowd": int(isinstance(shape, dict)), "segmentation": shape, "score": 0.123456789012345,
+                            "keypoints": [3, 4, 2, 0, 0, 0, w, h, 1], "note": "gr\u00fcn \"[{\\"})
+    with open(path, "w") as file:
+        json.dump({"info": {"annotations": "]},[\"images\""}, "annotations": objects, "categories": [{"id": 1, "name": "x"}], "images": images}, file)
+
+def check(source, made, variant, extension):
+    with open(source) as file:
+        before = json.load(file)
+    with open(made) as file:
+        after = json.load(file)
+    with open(f"{variant}/dl2-variant.jsonl") as file:
+        lines = {line["key"]: line for line in map(json.loads, file)}
+    assert ["dl2_variant", *before] == list(after) and after["dl2_variant"] == os.path.basename(variant)
+    assert before["info"] == after["info"] and before["categories"] == after["categories"]
+    size = {i: (lines[NAMES[i]]["width"], lines[NAMES[i]]["height"]) for i in NAMES if NAMES[i] in lines}
+    assert [image["id"] for image in after["images"]] == [image["id"] for image in before["images"] if image["id"] in size]
+    for image in after["images"]:
+        assert (image["width"], image["height"]) == size[image["id"]], image
+        assert image["file_name"] == f"./{NAMES[image['id']]}.{extension}" and image["license"] == 1, image
+    old = {o["id"]: o for o in before["annotations"] if o["image_id"] in size}
+    assert [o["id"] for o in after["annotations"]] == list(old), after["annotations"]
+    resized = 0
+    for o in after["annotations"]:
+        was, (w, h), (nw, nh) = old[o["id"]], SIZES[o["image_id"]], size[o["image_id"]]
+        x, y = nw / w, nh / h
+        resized += nw != w
+        close = lambda got, wanted: len(got) == len(wanted) and all(abs(g - v) <= 0.0005001 for g, v in zip(got, wanted))
+        assert list(o) == list(was) and {**was, **{k: o[k] for k in ("bbox", "area", "segmentation", "keypoints")}} == o, (o, was)
+        assert close(o["bbox"], [v * (x, y)[n % 2] for n, v in enumerate(was["bbox"])]), (o, was)
+        assert close([o["area"]], [was["area"] * x * y]), (o, was)
+        assert close(o["keypoints"], [v * (x, y, 1)[n % 3] for n, v in enumerate(was["keypoints"])]), (o, was)
+        shape = o["segmentation"]
+        if isinstance(shape, list):
+            assert close(shape[0], [v * (x, y)[n % 2] for n, v in enumerate(was["segmentation"][0])]), (o, was)
+            continue
+        assert shape["size"] == [nh, nw] and type(shape["counts"]) is type(was["segmentation"]["counts"])
+        bits, plain = bits_of(expand(shape["counts"]) if isinstance(shape["counts"], str) else shape["counts"]), disc(w, h)
+        middle = lambda at, new, side: (2 * at + 1) * side // (2 * new)
+        assert bits == [plain[middle(c, nw, w) * h + middle(r, nh, h)] for c in range(nw) for r in range(nh)], o
+        assert 0 < sum(bits) < nw * nh
+    return resized
+
+if sys.argv[1] == "make":
+    make(sys.argv[2])
+else:
+    print(check(*sys.argv[2:]))
+EOF
+coco() { "$PYTHON3" "$work/coco.py" "$@" || fail "$*"; }
+mkdir "$src/annotations"
+coco make "$src/annotations/instances.json"
+printf '{"images": 3}' >"$src/other.json"
+
+# ---- Every size and format; nothing but files that are no annotations is ignored
+run 0 --codec jpeg,ppm --q 50 --short 15,9,full --fit 13x99 "$src" "$work/out-dir"
+grep -q '^1 files that are not images were ignored' "$work/out" || fail "$(cat "$work/out")"
+cp "$work/err" "$work/told"
+for variant in jpeg-50 jpeg-50@15 jpeg-50@9 jpeg-50@13x99 ppm ppm@15 ppm@9 ppm@13x99; do
+    made=$work/out-dir/$variant/annotations/instances.json
+    extension=ppm
+    case $variant in jpeg*) extension=jpg ;; esac
+    resized=$(coco check "$src/annotations/instances.json" "$made" "$work/out-dir/$variant" $extension) || exit 1
+    case $variant in *@*) is "$resized" 6 "resized objects of $variant" ;; *) is "$resized" 0 "resized objects" ;; esac
+    grep -qF "$made: 3 images and 9 objects, at the variant's sizes; left out: 1 images that the variant lacks" "$work/told" ||
+        fail "$variant: $(cat "$work/told")"
+    # The loader takes it, and the source's, which has an image that is not there.
+    expect 1 dl2-load check --quiet --split all --boxes "$src/annotations/instances.json" --instance-masks "$work/out-dir/$variant"
+    grep -q ': 3 images, 1 bad' "$work/out" || fail "$(cat "$work/out" "$work/err")"
+    expect 0 dl2-load check --quiet --split all --boxes "$made" --instance-masks "$work/out-dir/$variant"
+done
+[ ! -e "$work/out-dir/ppm/other.json" ] || fail 'what is no annotation'
+
+# ---- A rerun writes what has changed, and nothing else
+at=$work/out-dir/jpeg-50@15/annotations/instances.json
+inode() { stat -c %i "$at"; }
+before=$(inode)
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+is "$(inode)" "$before" 'the file of a rerun'
+quiet_about 'instances.json'
+rm "$at"
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+coco check "$src/annotations/instances.json" "$at" "$work/out-dir/jpeg-50@15" jpg >/dev/null
+touch -d '2 days ago' "$src/annotations/instances.json"
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+said "$at: 3 images and 9 objects"
+printf 'P6\n8 6\n255\n' >"$src/train/b/2.ppm"
+run 1 --q 50 --short 15 "$src" "$work/out-dir"
+said "$at: 2 images and 6 objects, at the variant's sizes; left out: 2 images that the variant lacks or that have another aspect"
+coco check "$src/annotations/instances.json" "$at" "$work/out-dir/jpeg-50@15" jpg >/dev/null
+picture "$src/train/b/2.ppm" 8 6 3
+
+cp "$at" "$work/ours"
+printf '{"images": "mine"}' >"$at"
+touch -d '1 day ago' "$src/annotations/instances.json"
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+said "$at: dl2-transcode has not written it, and leaves it as it is"
+is "$(cat "$at")" '{"images": "mine"}' "a file that is not dl2-transcode's"
+rm "$at"
+# A variant of a variant.
+run 0 --codec ppm --short 9 "$work/out-dir/ppm@15" "$work/again"
+is "$(grep -c dl2_variant "$work/again/ppm@9/annotations/instances.json")" 1 'the name of the variant'
+
+# ---- What cannot be scaled is named, and the variant is made
+sed 's/"width": 40/"width": 60/' "$src/annotations/instances.json" >"$src/annotations/odd.json"
+head -c 900 "$src/annotations/instances.json" >"$src/annotations/cut.json"
+sed -i 's/^{/{"images": [], /' "$src/annotations/cut.json"
+sed 's/"counts": \[[0-9]*,/"counts": [1,/' "$src/annotations/instances.json" >"$src/annotations/broken.json"
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+said "annotations/odd.json: 2 images and 6 objects, at the variant's sizes; left out: 2 images"
+said "$src/annotations/cut.json: annotations: is cut short: it ends where the rest of a value should be; variants get no such file"
+said "annotations/broken.json: 3 images and 8 objects, at the variant's sizes; left out: 1 images that the variant lacks or that have another aspect than their files, and 2 objects of these or with broken shapes"
+rm "$src/annotations/odd.json" "$src/annotations/cut.json" "$src/annotations/broken.json"
+
+# ---- YOLO's labels come along, and follow; XML is said, as is all of packed variants
+mkdir -p "$work/yolo/labels/train" "$work/yolo/Annotations"
+picture "$work/yolo/images/train/0.ppm" 40 30 1
+picture "$work/yolo/images/train/1.ppm" 30 40 2
+printf '0 0.5 0.5 0.25 0.25\n' >"$work/yolo/labels/train/0.txt"
+: >"$work/yolo/labels/train/1.txt"
+printf 'note\n' >"$work/yolo/labels/train/other.txt"
+printf '<annotation/>' >"$work/yolo/Annotations/0.xml"
+run 0 --q 50 --short 15 "$work/yolo" "$work/yolos"
+for n in 0 1; do cmp "$work/yolo/labels/train/$n.txt" "$work/yolos/jpeg-50@15/labels/train/$n.txt" || fail "labels $n"; done
+[ ! -e "$work/yolos/jpeg-50@15/labels/train/other.txt" ] || fail 'a file of no image'
+said "$work/yolo: 1 .xml files are left out: their coordinates, as of Pascal VOC's boxes, are those of the source's images"
+printf '1 0.5 0.5 0.25 0.25\n' >"$work/yolo/labels/train/0.txt"
+run 0 --q 50 --short 15 "$work/yolo" "$work/yolos"
+cmp "$work/yolo/labels/train/0.txt" "$work/yolos/jpeg-50@15/labels/train/0.txt" || fail 'labels that have changed'
+quiet_about 'no source image accounts for it'
+run 0 --q 50 --container tar --short 15 "$src" "$work/packed"
+said "$src: variants in tar get no files of annotations, such as annotations/instances.json; dl2's loader takes the source's and scales"

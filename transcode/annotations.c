@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* COCO's file is read twice: as the loader reads it, which finds the image of each entry and what
+ * is wrong, and then as text, whose elements are written anew one by one. */
+#include "transcode/annotations.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/quote.h"
+#include "common/scope.h"
+#include "dataset/annotations.h"
+#include "pixels/resolution.h"
+#include "transcode/sidecar_files.h"
+#include "transcode/variant_state.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- The files */
+
+/* Is it labels/DIR/NAME.txt of an image images/DIR/NAME? */
+static int is_label_file(const struct dl2_source_items *source, const char *path,
+                         struct dl2_error *error)
+{
+    bool is = false;
+    if (strcmp(dl2_path_extension(path), "txt") != 0)
+        return false;
+    for (const char *part = path, *end; !is && (end = strchr(part, '/')); part = end + 1) {
+        DL2_AUTO_FREE char *key = NULL;
+        if (strncmp(part, "labels/", strlen("labels/")) != 0)
+            continue;
+        DL2_TRY(dl2_format(&key, error, "%.*simages%.*s", (int)(part - path), path,
+                           (int)(dl2_path_stem_length(path) - (size_t)(end - path)), end));
+        is = dl2_source_items_has(source, key);
+    }
+    return is;
+}
+
+/* Has a file the members of COCO's? */
+static bool looks_like_coco(const char *path)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    return dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, NULL) == DL2_OK && text.size &&
+           memmem(text.data, text.size, "\"images\"", 8) &&
+           memmem(text.data, text.size, "\"annotations\"", 13);
+}
+
+int dl2_annotations_list(struct dl2_source_items *source, const char *root, struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {dl2_variant_has_key, source};
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
+    DL2_TRY(dl2_list_files(root, &files, error));
+    source->root = root;
+    for (size_t i = 0; i < files.count; i++) {
+        const char *path = files.paths[i], *extension = dl2_path_extension(path);
+        DL2_AUTO_FREE char *whole = dl2_path_join(root, path);
+        const bool xml = !strcmp(extension, "xml"), json = !strcmp(extension, "json");
+        const int labels = is_label_file(source, path, error);
+        DL2_TRY(labels);
+        if ((xml || json) && dl2_sidecars_is_companion(&keys, path))
+            continue; /* it is copied */
+        source->unscaled += xml;
+        if (labels || (json && whole && looks_like_coco(whole)))
+            DL2_TRY(dl2_list_append(&source->annotations, &source->annotation_count, strdup(path),
+                                    error));
+    }
+    return DL2_OK;
+}
+
+char *dl2_annotations_message(const struct dl2_source_items *source, const char *container)
+{
+    char *text = NULL;
+    if (source->annotation_count && strcmp(container, "folder") != 0)
+        dl2_format(&text, NULL,
+                   "variants in %s get no files of annotations, such as %s; dl2's loader takes the "
+                   "source's and scales the boxes, other programs need those of a variant in "
+                   "folders (--container=folder)",
+                   container, source->annotations[0]);
+    else if (source->unscaled)
+        dl2_format(&text, NULL,
+                   "%zu .xml files are left out: their coordinates, as of Pascal VOC's boxes, are "
+                   "those of the source's images; convert them to COCO's JSON, which is scaled",
+                   source->unscaled);
+    return text;
+}
+
+/* ---- Where an image of COCO's file is in the variant */
+
+struct placed {
+    int64_t id;
+    uint32_t width, height;         /* as the file has them, or the source */
+    uint32_t new_width, new_height; /* in the variant */
+};
+
+struct rewriting {
+    const struct dl2_variant *variant;
+    struct placed *images; /* by id */
+    size_t count;
+    FILE *out;
+    bool first;                        /* element of an array */
+    struct dl2_bytes ends, runs, text; /* of run lengths */
+    size_t kept_images, kept_objects, lost_images, lost_objects;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const int64_t one = ((const struct placed *)a)->id, two = ((const struct placed *)b)->id;
+    return one < two ? -1 : one > two;
+}
+
+/* Lists the images of the file that the variant has. */
+static int place_images(struct rewriting *rewriting, const struct dl2_coco *coco,
+                        struct dl2_error *error)
+{
+    const struct dl2_variant *variant = rewriting->variant;
+    const struct dl2_source_items *items = variant->items;
+    DL2_TRY(DL2_NEW(&rewriting->images, items->count, "annotations", error));
+    for (size_t i = 0; i < items->count; i++) {
+        const struct dl2_record *record = &variant->records[i];
+        struct dl2_annotated_image image;
+        if (record->state != DL2_RECORD_VALID ||
+            !dl2_coco_image(coco, items->items[i].sample, &image))
+            continue;
+        const struct placed placed = {image.id, image.width ? image.width : record->source_width,
+                                      image.width ? image.height : record->source_height,
+                                      record->width, record->height};
+        if (dl2_is_resized(placed.new_width, placed.new_height, placed.width, placed.height))
+            rewriting->images[rewriting->count++] = placed;
+    }
+    qsort(rewriting->images, rewriting->count, sizeof *rewriting->images, compare_placed);
+    return DL2_OK;
+}
+
+static const struct placed *find_placed(const struct rewriting *rewriting, const json_t *id)
+{
+    const struct placed wanted = {.id = json_integer_value(id)};
+    return json_is_integer(id) && rewriting->count
+               ? bsearch(&wanted, rewriting->images, rewriting->count, sizeof wanted,
+                         compare_placed)
+               : NULL;
+}
+
+/* ---- Shapes */
+
+/* Replaces a number by its multiple, to a thousandth of a pixel. */
+static void scale_number(json_t *array, size_t i, double scale)
+{
+    const json_t *number = json_array_get(array, i);
+    if (json_is_number(number))
+        json_array_set_new(array, i,
+                           json_real(round(json_number_value(number) * scale * 1000) / 1000));
+}
+
+/* x, y and perhaps more, again and again: `step` numbers each. */
+static void scale_points(json_t *array, size_t step, double across, double down)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (i % step < 2)
+            scale_number(array, i, i % step ? down : across);
+}
+
+/* Reads run lengths into rewriting->ends, where each run ends; false: they do not fill their size.
+ */
+static int read_runs(struct rewriting *rewriting, const json_t *counts, uint64_t pixels,
+                     struct dl2_error *error)
+{
+    const char *text = json_string_value(counts);
+    uint64_t at = 0;
+    rewriting->ends.size = rewriting->runs.size = 0;
+    for (size_t i = 0; text ? *text != '\0' : i < json_array_size(counts); i++) {
+        const json_t *number = text ? NULL : json_array_get(counts, i);
+        int64_t run = json_integer_value(number);
+        const uint32_t *runs = (const uint32_t *)(void *)rewriting->runs.data;
+        if (text ? !dl2_coco_next_run(&text, runs, i, &run) : !json_is_integer(number))
+            return false;
+        if (run < 0 || run > UINT32_MAX || (uint64_t)run > pixels - at)
+            return false;
+        const uint32_t length = (uint32_t)run;
+        at += length;
+        DL2_TRY(dl2_bytes_append(&rewriting->runs, &length, sizeof length, error));
+        DL2_TRY(dl2_bytes_append(&rewriting->ends, &at, sizeof at, error));
+    }
+    return at == pixels;
+}
+
+/* The run that a pixel is in, by the pixels' order. */
+static size_t find_run(const struct rewriting *rewriting, uint64_t pixel)
+{
+    const uint64_t *ends = (const uint64_t *)(void *)rewriting->ends.data;
+    size_t low = 0, high = rewriting->ends.size / sizeof *ends;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (ends[middle] <= pixel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where the middle of a pixel of the smaller image lies in the larger one. */
+static uint32_t nearest(uint32_t at, uint32_t new_side, uint32_t side)
+{
+    const uint32_t found = (uint32_t)(((uint64_t)at * 2 + 1) * side / ((uint64_t)new_side * 2));
+    return found < side ? found : side - 1;
+}
+
+/* Makes rewriting->runs those of the nearest pixels. */
+static int resize_runs(struct rewriting *rewriting, const struct placed *image,
+                       struct dl2_error *error)
+{
+    bool inside = false;
+    uint32_t length = 0;
+    rewriting->runs.size = 0;
+    for (uint32_t x = 0; x < image->new_width; x++) {
+        const uint64_t column =
+            (uint64_t)nearest(x, image->new_width, image->width) * image->height;
+        for (uint32_t y = 0; y < image->new_height; y++) {
+            const bool set =
+                find_run(rewriting, column + nearest(y, image->new_height, image->height)) % 2;
+            if (set != inside) {
+                DL2_TRY(dl2_bytes_append(&rewriting->runs, &length, sizeof length, error));
+                length = 0;
+            }
+            inside = set;
+            length++;
+        }
+    }
+    return dl2_bytes_append(&rewriting->runs, &length, sizeof length, error);
+}
+
+/* COCO's compressed text of rewriting->runs: dl2_coco_next_run() reads it. */
+static int print_runs(struct rewriting *rewriting, struct dl2_error *error)
+{
+    const uint32_t *runs = (const uint32_t *)(void *)rewriting->runs.data;
+    rewriting->text.size = 0;
+    for (size_t i = 0; i < rewriting->runs.size / sizeof *runs; i++) {
+        int64_t rest = (int64_t)runs[i] - (i > 2 ? (int64_t)runs[i - 2] : 0);
+        bool more = true;
+        while (more) {
+            char group = (char)(rest & 31);
+            rest >>= 5;
+            more = group & 16 ? rest != -1 : rest != 0;
+            group = (char)((group | (more ? 32 : 0)) + '0');
+            DL2_TRY(dl2_bytes_append(&rewriting->text, &group, 1, error));
+        }
+    }
+    return DL2_OK;
+}
+
+/* 1, or 0 where the run lengths are broken. */
+static int scale_runs(struct rewriting *rewriting, json_t *shape, const struct placed *image,
+                      struct dl2_error *error)
+{
+    json_t *size = json_object_get(shape, "size"), *counts = json_object_get(shape, "counts");
+    const uint32_t *runs;
+    if (json_integer_value(json_array_get(size, 0)) != image->height ||
+        json_integer_value(json_array_get(size, 1)) != image->width)
+        return 0;
+    const int read = read_runs(rewriting, counts, (uint64_t)image->width * image->height, error);
+    if (read <= 0)
+        return read;
+    DL2_TRY(resize_runs(rewriting, image, error));
+    json_array_set_new(size, 0, json_integer(image->new_height));
+    json_array_set_new(size, 1, json_integer(image->new_width));
+    if (json_is_string(counts)) {
+        DL2_TRY(print_runs(rewriting, error));
+        json_object_set_new(shape, "counts",
+                            json_stringn((const char *)rewriting->text.data, rewriting->text.size));
+        return 1;
+    }
+    runs = (const uint32_t *)(void *)rewriting->runs.data;
+    json_array_clear(counts);
+    for (size_t i = 0; i < rewriting->runs.size / sizeof *runs; i++)
+        json_array_append_new(counts, json_integer(runs[i]));
+    return 1;
+}
+
+/* 1, or 0 where a shape is broken. */
+static int scale_object(struct rewriting *rewriting, json_t *object, const struct placed *image,
+                        struct dl2_error *error)
+{
+    const double across = (double)image->new_width / image->width;
+    const double down = (double)image->new_height / image->height;
+    const json_t *area = json_object_get(object, "area");
+    json_t *shape = json_object_get(object, "segmentation"), *polygon;
+    size_t i;
+    scale_points(json_object_get(object, "bbox"), 2, across, down);
+    scale_points(json_object_get(object, "keypoints"), 3, across, down);
+    if (json_is_number(area))
+        json_object_set_new(
+            object, "area",
+            json_real(round(json_number_value(area) * across * down * 1000) / 1000));
+    if (json_is_object(shape))
+        return scale_runs(rewriting, shape, image, error);
+    json_array_foreach(shape, i, polygon) scale_points(polygon, 2, across, down);
+    return 1;
+}
+
+/* ---- Elements */
+
+/* Part of the file's text, and what it says; NULL: that is no JSON. */
+struct element {
+    const char *text;
+    size_t size;
+    json_t *json;
+};
+
+/* Begins an element of an array. */
+static void separate(struct rewriting *rewriting)
+{
+    fputs(rewriting->first ? "\n" : ",\n", rewriting->out);
+    rewriting->first = false;
+}
+
+/* Numbers keep the digits that they have in the file: few have more than 15. */
+static int put_json(struct rewriting *rewriting, const json_t *json, struct dl2_error *error)
+{
+    separate(rewriting);
+    return json_dumpf(json, rewriting->out, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 ||
+                   ferror(rewriting->out)
+               ? DL2_OK
+               : dl2_error_memory(error, "annotations");
+}
+
+static int put_image(struct rewriting *rewriting, const struct element *element,
+                     struct dl2_error *error)
+{
+    const struct placed *image = find_placed(rewriting, json_object_get(element->json, "id"));
+    const char *name = json_string_value(json_object_get(element->json, "file_name"));
+    DL2_AUTO_FREE char *new_name = NULL;
+    if (!image || !name) {
+        rewriting->lost_images++;
+        return DL2_OK;
+    }
+    rewriting->kept_images++;
+    DL2_TRY(dl2_format(&new_name, error, "%.*s.%s", (int)dl2_path_stem_length(name), name,
+                       rewriting->variant->extension));
+    json_object_set_new(element->json, "file_name", json_string(new_name));
+    if (json_object_get(element->json, "width")) {
+        json_object_set_new(element->json, "width", json_integer(image->new_width));
+        json_object_set_new(element->json, "height", json_integer(image->new_height));
+    }
+    return put_json(rewriting, element->json, error);
+}
+
+static int put_object(struct rewriting *rewriting, const struct element *element,
+                      struct dl2_error *error)
+{
+    const struct placed *image = find_placed(rewriting, json_object_get(element->json, "image_id"));
+    const bool same =
+        image && image->width == image->new_width && image->height == image->new_height;
+    const int fits = same ? 1 : image ? scale_object(rewriting, element->json, image, error) : 0;
+    DL2_TRY(fits);
+    rewriting->kept_objects += (size_t)fits;
+    rewriting->lost_objects += !fits;
+    if (!same)
+        return fits ? put_json(rewriting, element->json, error) : DL2_OK;
+    separate(rewriting);
+    fwrite(element->text, 1, element->size, rewriting->out);
+    return DL2_OK;
+}
+
+/* ---- The file as text */
+
+struct scan {
+    const char *at, *end;
+};
+
+/* The next byte that is no blank, and 0 at the end. */
+static char next_mark(struct scan *scan)
+{
+    while (scan->at < scan->end && strchr(" \t\r\n", *scan->at) && *scan->at)
+        scan->at++;
+    return scan->at < scan->end ? *scan->at : '\0';
+}
+
+/* Goes behind a value, by its brackets and strings. */
+static struct element take_value(struct scan *scan)
+{
+    next_mark(scan);
+    struct element element = {.text = scan->at};
+    size_t depth = 0;
+    for (bool in_string = false; scan->at < scan->end; scan->at++) {
+        const char byte = *scan->at;
+        if (in_string) {
+            scan->at += byte == '\\' && scan->at + 1 < scan->end;
+            in_string = byte != '"';
+            continue;
+        }
+        if (!depth && (byte == ',' || byte == ']' || byte == '}' || byte == ':'))
+            break;
+        in_string = byte == '"';
+        depth += byte == '[' || byte == '{';
+        depth -= byte == ']' || byte == '}';
+    }
+    element.size = (size_t)(scan->at - element.text);
+    return element;
+}
+
+typedef int put_element(struct rewriting *rewriting, const struct element *element,
+                        struct dl2_error *error);
+
+static int rewrite_elements(struct rewriting *rewriting, const struct element *array,
+                            put_element *put, struct dl2_error *error)
+{
+    struct scan scan = {array->text + 1, array->text + array->size};
+    fputc('[', rewriting->out);
+    rewriting->first = true;
+    while (next_mark(&scan) && *scan.at != ']') {
+        struct element element = take_value(&scan);
+        json_auto_t *json = element.json = json_loadb(element.text, element.size, 0, NULL);
+        DL2_TRY(put(rewriting, &element, error));
+        scan.at += next_mark(&scan) == ',';
+    }
+    fputs("]", rewriting->out);
+    return DL2_OK;
+}
+
+/* Begins a file that is ours, and its member that says so. */
+#define OURS   "{\"dl2_variant\":"
+#define MEMBER "\"dl2_variant\""
+
+static bool is_called(const struct element *key, const char *name)
+{
+    return key->size >= strlen(name) && !memcmp(key->text, name, strlen(name));
+}
+
+static int rewrite_text(struct rewriting *rewriting, const struct dl2_bytes *text,
+                        struct dl2_error *error)
+{
+    const char *start = memchr(text->data, '{', text->size);
+    struct scan scan = {start + 1, (const char *)text->data + text->size};
+    fprintf(rewriting->out, OURS " \"%s\"", rewriting->variant->name);
+    while (next_mark(&scan) == '"') {
+        const struct element key = take_value(&scan);
+        next_mark(&scan);
+        scan.at++;
+        const struct element value = take_value(&scan);
+        put_element *put = is_called(&key, "\"images\"")        ? put_image
+                           : is_called(&key, "\"annotations\"") ? put_object
+                                                                : NULL;
+        scan.at += next_mark(&scan) == ',';
+        if (is_called(&key, MEMBER)) /* the source is a variant */
+            continue;
+        fprintf(rewriting->out, ",\n%.*s: ", (int)key.size, key.text);
+        if (put)
+            DL2_TRY(rewrite_elements(rewriting, &value, put, error));
+        else
+            fwrite(value.text, 1, value.size, rewriting->out);
+    }
+    fputs("}\n", rewriting->out);
+    return DL2_OK;
+}
+
+/* ---- A variant */
+
+static void tell(const struct rewriting *rewriting, const char *path, struct dl2_progress *progress)
+{
+    char lost[256] = "";
+    if (rewriting->lost_images || rewriting->lost_objects)
+        snprintf(lost, sizeof lost,
+                 "; left out: %zu images that the variant lacks or that have another aspect than "
+                 "their files, and %zu objects of these or with broken shapes",
+                 rewriting->lost_images, rewriting->lost_objects);
+    dl2_progress_message(progress, "%s: %zu images and %zu objects, at the variant's sizes%s", path,
+                         rewriting->kept_images, rewriting->kept_objects, lost);
+}
+
+/* As dl2_file_write() does. The file's time becomes that of the source's, by which a further run
+ * knows it. */
+static int write_coco(struct rewriting *rewriting, const struct dl2_bytes *text, const char *path,
+                      const struct stat *info, struct dl2_error *error)
+{
+    const struct timespec times[] = {info->st_mtim, info->st_mtim};
+    DL2_AUTO_FREE char *temporary = NULL;
+    DL2_TRY(dl2_make_folder_of(path, error));
+    DL2_TRY(dl2_format(&temporary, error, "%.*s.%s" DL2_TEMPORARY_SUFFIX,
+                       (int)(dl2_path_base(path) - path), path, dl2_path_base(path)));
+    if (!(rewriting->out = fopen(temporary, "we")))
+        return dl2_error_system(error, "%s: can't be written", path);
+    const int status = rewrite_text(rewriting, text, error);
+    const bool whole = !ferror(rewriting->out);
+    if (fclose(rewriting->out) == 0 && whole && status == DL2_OK &&
+        utimensat(AT_FDCWD, temporary, times, 0) == 0 && rename(temporary, path) == 0)
+        return DL2_OK;
+    return status < 0 ? status : dl2_error_system(error, "%s: can't be written", path);
+}
+
+/* Is it there from a run that completed the variant, and has nothing changed since? */
+static bool is_written(const struct dl2_variant *variant, const char *path, const struct stat *info)
+{
+    struct stat there;
+    return !variant->begun && json_is_true(json_object_get(variant->old, "complete")) &&
+           stat(path, &there) == 0 && dl2_mtime_ns(&there) == dl2_mtime_ns(info);
+}
+
+/* A file of the source and what the loader finds in it, opened once a variant needs it. */
+struct coco_file {
+    const char *name;
+    char *path;
+    struct stat info;
+    struct dl2_coco *coco;
+    struct dl2_bytes text;
+};
+
+static int open_coco(struct coco_file *file, const struct dl2_dataset *dataset,
+                     struct dl2_error *error)
+{
+    if (file->coco)
+        return DL2_OK;
+    DL2_TRY(dl2_coco_open(file->path, dataset, false, &file->coco, error));
+    return dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, error);
+}
+
+static int scale_coco(const struct coco_file *file, const struct dl2_variant *variant,
+                      const char *path, struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct rewriting rewriting = {.variant = variant};
+    int status = place_images(&rewriting, file->coco, error);
+    if (status == DL2_OK)
+        status = write_coco(&rewriting, &file->text, path, &file->info, error);
+    if (status == DL2_OK)
+        tell(&rewriting, path, progress);
+    free(rewriting.images);
+    dl2_bytes_free(&rewriting.ends);
+    dl2_bytes_free(&rewriting.runs);
+    dl2_bytes_free(&rewriting.text);
+    return status;
+}
+
+/* Is a file there that dl2-transcode has not written? */
+static bool is_foreign(const char *path)
+{
+    char start[sizeof OURS] = "";
+    FILE *file = fopen(path, "re");
+    const bool there = file;
+    if (there && !fgets(start, sizeof start, file))
+        start[0] = '\0';
+    if (there)
+        fclose(file);
+    return there && strcmp(start, OURS) != 0;
+}
+
+static int scale_coco_for_all(struct coco_file *file, const struct dl2_variant *variants,
+                              size_t count, struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (stat(file->path, &file->info) != 0)
+        return DL2_OK;
+    for (size_t v = 0; v < count; v++) {
+        DL2_AUTO_FREE char *path = dl2_path_join(variants[v].root, file->name);
+        if (!path)
+            return dl2_error_memory(error, "annotations");
+        if (is_written(&variants[v], path, &file->info))
+            continue;
+        if (open_coco(file, variants[v].items->dataset, &own) < 0) {
+            dl2_progress_message(progress, "%s; variants get no such file", own.message);
+            return DL2_OK;
+        }
+        if (is_foreign(path))
+            dl2_progress_message(progress,
+                                 "%s: dl2-transcode has not written it, and leaves it as it is; "
+                                 "move it to get the source's annotations at the variant's sizes",
+                                 path);
+        else
+            DL2_TRY(scale_coco(file, &variants[v], path, progress, error));
+    }
+    return DL2_OK;
+}
+
+static int copy_labels(const struct coco_file *file, const struct dl2_variant *variants,
+                       size_t count, struct dl2_error *error)
+{
+    struct dl2_sidecar labels = {.extension = (char *)"txt"};
+    DL2_AUTO_FREE char *stem = strndup(file->name, dl2_path_stem_length(file->name));
+    int status = stem ? dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &labels.bytes, error)
+                      : dl2_error_memory(error, "annotations");
+    for (size_t v = 0; v < count && status == DL2_OK; v++) {
+        DL2_AUTO_FREE char *to = dl2_path_join(variants[v].root, file->name);
+        status = to ? dl2_make_folder_of(to, error) : dl2_error_memory(error, "annotations");
+        if (status == DL2_OK)
+            status = dl2_sidecars_write(variants[v].root, stem, &labels, error);
+    }
+    dl2_bytes_free(&labels.bytes);
+    return status;
+}
+
+int dl2_annotations_write(const struct dl2_source_items *source, const struct dl2_variant *variants,
+                          size_t count, struct dl2_progress *progress, struct dl2_error *error)
+{
+    int status = DL2_OK;
+    for (size_t i = 0; i < source->annotation_count && status == DL2_OK; i++) {
+        struct coco_file file = {.name = source->annotations[i]};
+        file.path = dl2_path_join(source->root, file.name);
+        if (!file.path)
+            return dl2_error_memory(error, "annotations");
+        status = !strcmp(dl2_path_extension(file.name), "json")
+                     ? scale_coco_for_all(&file, variants, count, progress, error)
+                     : copy_labels(&file, variants, count, error);
+        dl2_coco_close(file.coco);
+        dl2_bytes_free(&file.text);
+        free(file.path);
+    }
+    return status;
+}
