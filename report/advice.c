@@ -112,11 +112,12 @@ static const char *main_format(const json_t *files)
     const char *name, *most = NULL;
     json_t *count;
     json_int_t images = 0;
-    json_object_foreach(json_object_get(files, "formats"), name, count)
-        if (json_integer_value(count) > images) {
-            images = json_integer_value(count);
-            most = name;
-        }
+    json_object_foreach(json_object_get(files, "formats"), name,
+                        count) if (json_integer_value(count) > images)
+    {
+        images = json_integer_value(count);
+        most = name;
+    }
     return most;
 }
 
@@ -292,8 +293,8 @@ struct dl2_outlook dl2_outlook_find(const struct dl2_study *study,
                                     const struct dl2_analysis *analysis, size_t variant)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[variant];
-    struct dl2_outlook outlook = {comparison->difference + analysis->question.tolerance, NAN,
-                                  {0, 0, 1}, NAN};
+    struct dl2_outlook outlook = {
+        comparison->difference + analysis->question.tolerance, NAN, {0, 0, 1}, NAN};
     if (!is_open(comparison))
         return outlook;
     const struct dl2_spread *both = &comparison->both;
@@ -324,10 +325,9 @@ static const char *size_of_study(const struct dl2_study_size *size, size_t image
     if (size->many > size->few)
         text = dl2_text("%s to %zu", text, size->many);
     text = dl2_text("%s seeds", text);
-    return size->times_images > 1
-               ? dl2_text("%s and about %.0f validation images", text,
-                          round_up(size->times_images * (double)images))
-               : text;
+    return size->times_images > 1 ? dl2_text("%s and about %.0f validation images", text,
+                                             round_up(size->times_images * (double)images))
+                                  : text;
 }
 
 /* The largest that is thought of, of a study with so many images or groups; 0: they don't count. */
@@ -352,13 +352,17 @@ const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_ana
     const struct dl2_outlook outlook = dl2_outlook_find(study, analysis, variant);
     if (!is_open(comparison))
         return "";
-    const char *text =
-        dl2_text("%s %s, %s.", study->variants[variant].name, dl2_change_text(comparison),
-                 distance_text(outlook.margin));
-    if (isfinite(outlook.of_images))
-        text = dl2_text("%s %.0f%% of its width (squared) is the choice of the %zu images, the "
-                        "rest the chance of training.",
-                        text, 100 * outlook.of_images, comparison->units);
+    const char *text = dl2_text("%s %s, %s.", study->variants[variant].name,
+                                dl2_change_text(comparison), distance_text(outlook.margin));
+    if (outlook.of_images > 0.5)
+        text = dl2_text("%s Its width is mostly the choice of images (%.0f%% of the square): more "
+                        "seeds hardly narrow it.",
+                        text, 100 * outlook.of_images);
+    else if (isfinite(outlook.of_images))
+        text =
+            dl2_text("%s Its width is mostly the chance of training (%.0f%% of the square), which "
+                     "more seeds narrow.",
+                     text, 100 * (1 - outlook.of_images));
     if (outlook.needed.few)
         text = dl2_text("%s A new study of %s would show it with a probability of about 80%%.",
                         text, size_of_study(&outlook.needed, comparison->images));
@@ -394,13 +398,13 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
         return;
     }
     const size_t blocker = analysis->comparisons[v].blocker;
-    dl2_say(writer,
-            " A new study of %s would show %s with a probability of only %.0f%%: %s was measured "
-            "%s.",
-            largest_study(prospects.units), blocker == v ? "it" : "both",
-            100 * largest_chance(&prospects), study->variants[blocker].name,
-            distance_text(analysis->comparisons[blocker].difference +
-                          analysis->question.tolerance));
+    dl2_say(
+        writer,
+        " A new study of %s would show %s with a probability of only %.0f%%: %s was measured "
+        "%s.",
+        largest_study(prospects.units), blocker == v ? "it" : "both",
+        100 * largest_chance(&prospects), study->variants[blocker].name,
+        distance_text(analysis->comparisons[blocker].difference + analysis->question.tolerance));
 }
 
 /* ---- The recommendation */
@@ -409,8 +413,7 @@ static void say_gain(struct dl2_sentence *writer, const struct dl2_study *study,
                      const struct dl2_analysis *analysis, size_t v)
 {
     dl2_say(writer, "it %s. It has %.3g%% of the original's bytes: %s.",
-            dl2_changes_text(analysis, v), 100 * study->variants[v].ratio,
-            dl2_size_text(study, v));
+            dl2_changes_text(analysis, v), 100 * study->variants[v].ratio, dl2_size_text(study, v));
 }
 
 static void say(struct dl2_sentence *writer, const char *text)

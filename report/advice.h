@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answer in sentences: what is recommended, and what would settle the verdicts that are open. */
+/* The answer in sentences: what is recommended, and what would settle the verdicts that are open.
+ */
 #ifndef DL2_REPORT_ADVICE_H
 #define DL2_REPORT_ADVICE_H
 

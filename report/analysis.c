@@ -101,7 +101,7 @@ static struct dl2_noise estimate_noise(const struct block *block, size_t seeds)
 static void draw_interval(const struct dl2_differences *table, size_t draws,
                           struct dl2_comparison *comparison)
 {
-    const struct dl2_groups groups = {table->of, table->of_count};
+    const struct dl2_groups groups = {table->of, table->of_count, table->alike};
     DL2_AUTO_FREE double *means = dl2_room(draws, sizeof *means, "draws");
     dl2_pigeonhole(table->cells, table->seeds, table->images, table->of ? &groups : NULL, 0, means,
                    draws);

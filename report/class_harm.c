@@ -231,6 +231,17 @@ static double lower_end(const struct dl2_mean_squares *squares, const struct dl2
     return -fmin(1, fmax(at_end, loss + dl2_spread_half(both, tail)));
 }
 
+/* A class loses no more recall than the original has: the upper end of that, a fraction, by
+ * Wilson's interval. */
+static double most_to_lose(const struct dl2_class_change *change, double tail)
+{
+    const double units = (double)change->units, recall = change->original / 100;
+    const double quantile = dl2_student_quantile(tail, units - 1);
+    const double floor = quantile * quantile / units;
+    return fmin(1, (recall + floor / 2 + sqrt(floor * recall * (1 - recall) + floor * floor / 4)) /
+                       (1 + floor));
+}
+
 /* Holm's step: the classes whose whole interval is below 0, at the level for those that are left.
  */
 static void find_losers(struct dl2_class_harm *harm, const struct dl2_spread *spreads, double level)
@@ -273,7 +284,8 @@ static void judge_variant(struct dl2_class_harm *harm, const struct dl2_mean_squ
             continue;
         const struct dl2_spread training = spread_of_training(&squares[c], harm->pairs, common);
         spreads[c] = dl2_spread_of_both(&squares[c], &training);
-        change->low = 100 * lower_end(&squares[c], &training, &spreads[c], tail);
+        change->low = 100 * fmax(lower_end(&squares[c], &training, &spreads[c], tail),
+                                 -most_to_lose(change, tail));
         change->high = 100 * fmin(1, squares[c].mean + dl2_spread_half(&spreads[c], tail));
         harm->judged++;
     }
@@ -357,26 +369,24 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
     const size_t unjudged = harm->count - harm->judged;
     struct dl2_sentence writer = {text, size, 0};
-    dl2_say(&writer,
-            " of recall (top-1 within the class), by a rule that is wrong in at most 2.5%% of such "
-            "studies. That is the lower end of the interval of %s, which has %zu validation images",
-            classes->names[bounding->class], bounding->images);
-    if (bounding->units < bounding->images)
-        dl2_say(&writer, " in %zu groups", bounding->units);
-    dl2_say(&writer, "; a class of few images has a wide interval. ");
     if (harm->losers) {
         dl2_say(&writer, "%zu class%s certainly: ", harm->losers,
                 harm->losers == 1 ? " loses" : "es lose");
         say_losers(&writer, harm, classes);
-        dl2_say(&writer, ". ");
     } else {
-        dl2_say(&writer, "No class certainly loses. ");
+        dl2_say(&writer, "No class is shown to lose");
     }
     dl2_say(&writer,
-            "The worst measured is %s (%s points). The worst of %zu measurements is biased: that "
-            "class probably loses less.",
+            ". The worst measured is %s (%s points of recall, top-1 within the class). The worst "
+            "of %zu measurements is biased: that class probably loses less. What these images do "
+            "not exclude is a class that loses up to %.1f points: the lower end of the interval of "
+            "%s, which has %zu validation images",
             classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference),
-            harm->judged);
+            harm->judged, harm->bound, classes->names[bounding->class], bounding->images);
+    if (bounding->units < bounding->images)
+        dl2_say(&writer, " in %zu groups", bounding->units);
+    dl2_say(&writer, ". In a class of few images much could be lost without showing, so this is an "
+                     "upper limit, wrong in at most 2.5%% of such studies, and no estimate.");
     if (unjudged)
         dl2_say(&writer,
                 " %zu class%s fewer than two validation images (or groups of them): nothing is "

@@ -16,6 +16,9 @@
  * "Equivalence test and confidence interval for the difference in proportions for the paired-sample
  * design", Statistics in Medicine 17, 1998).
  *
+ * A class loses no more recall than the original has, so that the upper end of that cuts the
+ * interval off.
+ *
  * No class loses more than the lowest of all lower ends: that needs no adjustment for the number of
  * classes, as it errs only where the interval of the class that truly loses most does (Berger,
  * "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24, 1982). "Certainly
@@ -70,8 +73,7 @@ size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_anal
 /* "rose, tulip and 3 more": the classes that certainly lose, the worst first. */
 void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                            char *text, size_t size);
-/* Says what bounds the harm, who certainly loses, and how far to trust the worst: what follows
- * "no class loses more than N points". */
+/* Says who certainly loses, how far to trust the worst, and what loss is not excluded. */
 void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                         char *text, size_t size);
 

@@ -66,6 +66,20 @@ static void number_groups(struct dl2_differences *table, size_t most)
     }
 }
 
+/* How alike images of a group are: how easy they are for all of these trainings. Differences
+ * themselves are too few to tell. */
+static double find_alike(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
+                         enum dl2_measure measure)
+{
+    const struct dl2_groups groups = {.of = table->of, .count = table->of_count};
+    DL2_AUTO_FREE double *ease = dl2_room(table->images, sizeof *ease, "validation images");
+    for (size_t p = 0; p < table->seeds; p++)
+        for (size_t i = 0; i < table->images; i++)
+            ease[i] += correct_of(pairs[p].own, measure, true)[table->image[i]] +
+                       pairs[p].original->correct[table->image[i]];
+    return fmax(DL2_LEAST_ALIKE, dl2_groups_alike(ease, table->images, &groups));
+}
+
 struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, size_t count,
                                             enum dl2_measure measure,
                                             const struct dl2_prediction_table *reference)
@@ -96,8 +110,10 @@ struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, si
                 value_of(pairs[p].original, measure, false, table.image[i]);
     for (size_t i = 0; grouped && i < images; i++)
         table.of[i] = reference->group[table.image[i]];
-    if (grouped)
+    if (grouped) {
         number_groups(&table, reference->group_count);
+        table.alike = find_alike(&table, pairs, measure);
+    }
     return table;
 }
 
@@ -114,12 +130,13 @@ struct dl2_differences dl2_differences_choose(const struct dl2_differences *all,
     }
     if (all->of)
         number_groups(&part, all->of_count);
+    part.alike = all->alike;
     return part;
 }
 
 struct dl2_mean_squares dl2_differences_squares(const struct dl2_differences *table)
 {
-    const struct dl2_groups groups = {table->of, table->of_count};
+    const struct dl2_groups groups = {table->of, table->of_count, table->alike};
     return dl2_mean_squares(table->cells, table->seeds, table->images, table->of ? &groups : NULL);
 }
 

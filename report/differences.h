@@ -26,6 +26,10 @@ struct dl2_run_pair {
 size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t variant,
                       struct dl2_run_pair *pairs);
 
+/* How alike images of a group are taken to be at least: what a variant does to them may be more
+ * alike than how easy they are. */
+#define DL2_LEAST_ALIKE 0.3
+
 struct dl2_differences {
     double *cells;   /* [seeds][images]: own less original */
     size_t seeds;    /* pairs */
@@ -33,6 +37,7 @@ struct dl2_differences {
     uint32_t *image; /* [images]: rows of the network's prediction table, growing */
     uint32_t *of;    /* [images]: groups of images that are not independent; NULL: all are */
     size_t of_count; /* groups, none of them empty */
+    double alike;    /* struct dl2_groups: by which images are right in all of these trainings */
 };
 
 /* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(). */

@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "dataset/group_column.h"
 #include "report/analysis.h"
+#include "report/detectable.h"
 #include "report/forecast.h"
 #include "report/groups.h"
 #include "report/page/answer.h"
@@ -25,7 +26,8 @@
 #include <sys/stat.h>
 
 static struct {
-    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
+    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings,
+        *detectable;
     struct dl2_question question;
     struct dl2_codec_choice codecs;
     double accuracy;
@@ -34,7 +36,13 @@ static struct {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = NAN, .accuracy = NAN};
 
 /* What an option has an effect on. */
-enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2, NO_STUDY = 4, STUDIES = ONE_STUDY | SEVERAL_STUDIES };
+enum {
+    ONE_STUDY = 1,
+    SEVERAL_STUDIES = 2,
+    NO_STUDY = 4,
+    DETECTABLE = 8,
+    STUDIES = ONE_STUDY | SEVERAL_STUDIES
+};
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
@@ -156,7 +164,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
      "Percentage points of accuracy that a recommended variant may lose", AT(question.tolerance),
      .max = 100, .unset = "the study's own, which its page in FOLDER/report has; without one 1",
-     .commands = STUDIES},
+     .commands = STUDIES | DETECTABLE},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Accuracy to which the time of training is compared", AT(accuracy), .max = 100,
      .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
@@ -188,6 +196,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "answer", 0, NULL,
      "Write no page; print the answer again that was printed with FOLDER/report/report.html",
      AT(answer), .commands = ONE_STUDY | NO_STUDY},
+    {DL2_OPTION_TEXT, "detectable", 0, "FILE",
+     "Write no page; say how small a change the validation images, and their groups, could show, "
+     "which is known once variants are made, and write it to FILE, too",
+     AT(detectable), .unset = "a page", .commands = DETECTABLE},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are", .commands = STUDIES},
     {DL2_OPTION_TEXT, "about", 0, "TEXT",
@@ -201,7 +213,7 @@ static const struct dl2_option options[] = {
      "counts "
      "by itself",
      AT(question.group), .parse = parse_group, .unset = "the study's own; without one, none",
-     .commands = ONE_STUDY},
+     .commands = ONE_STUDY | DETECTABLE},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
      AT(variants), .unset = "all", .commands = STUDIES},
@@ -561,28 +573,49 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
     return DL2_OK;
 }
 
+static int say_detectable(const char *folder, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups = {0};
+    const char *text, *group = arguments.question.group;
+    const double tolerance = arguments.question.tolerance;
+    if (group && strcmp(group, no_groups) == 0)
+        group = NULL;
+    if (group)
+        DL2_TRY(read_groups(group, &groups, error));
+    DL2_TRY(dl2_detectable_text(folder, group ? &groups : NULL, isnan(tolerance) ? 1 : tolerance,
+                                &text, error));
+    if (text)
+        printf("%s\n", DL2_SHOWN(text));
+    text = text ? dl2_text("%s\n", text) : "";
+    return dl2_file_write(arguments.detectable, text, strlen(text), error);
+}
+
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
     DL2_AUTO_FREE char **folders = NULL;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &folders, &count);
-    const bool no_study = arguments.new_plan || arguments.answer;
+    const bool no_study = arguments.new_plan || arguments.answer || arguments.detectable;
     const char *idle = dl2_option_without_effect(&program, &common,
-                                                 count > 1  ? SEVERAL_STUDIES
-                                                 : no_study ? NO_STUDY
-                                                            : ONE_STUDY);
+                                                 count > 1              ? SEVERAL_STUDIES
+                                                 : arguments.detectable ? DETECTABLE
+                                                 : no_study             ? NO_STUDY
+                                                                        : ONE_STUDY);
     if (idle)
         return dl2_program_usage_error(&program, "--%s has no effect %s", idle,
-                                       count > 1          ? "on several studies"
-                                       : arguments.answer ? "with --answer"
-                                                          : "with --new-plan");
+                                       count > 1              ? "on several studies"
+                                       : arguments.detectable ? "with --detectable"
+                                       : arguments.answer     ? "with --answer"
+                                                              : "with --new-plan");
 
     struct dl2_study study = {0};
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer > 1)
-        return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
-                                                 "are of different outputs: name one");
+    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer +
+            !!arguments.detectable >
+        1)
+        return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan, --answer and "
+                                                 "--detectable are of different outputs: name one");
     if ((arguments.decide || arguments.forecast) &&
         (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex))
         return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
@@ -590,8 +623,9 @@ int main(int argc, char **argv)
                                        : arguments.codecs.anchor ? "anchor"
                                                                  : "range");
     if (no_study) {
-        if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
-                                : dl2_answer_print_saved(folders[0], &error)) < 0)
+        if ((arguments.detectable ? say_detectable(folders[0], &error)
+             : arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
+                                  : dl2_answer_print_saved(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }

@@ -50,6 +50,32 @@ static size_t unit_of(const struct dl2_groups *groups, size_t image)
     return groups ? groups->of[image] : image;
 }
 
+double dl2_groups_alike(const double *values, size_t images, const struct dl2_groups *groups)
+{
+    const double I = (double)images, G = (double)groups->count;
+    DL2_AUTO_FREE double *sizes =
+        dl2_room(groups->count, 2 * sizeof *sizes, "%zu groups", groups->count);
+    double *sums = sizes + groups->count, total = 0, all = 0, between = 0, size_squares = 0;
+    for (size_t i = 0; i < images; i++) {
+        sizes[groups->of[i]]++;
+        sums[groups->of[i]] += values[i];
+        total += values[i];
+    }
+    for (size_t i = 0; i < images; i++)
+        all += (values[i] - total / I) * (values[i] - total / I);
+    for (size_t g = 0; g < groups->count; g++) {
+        const double rest = sums[g] / sizes[g] - total / I;
+        between += sizes[g] * rest * rest;
+        size_squares += sizes[g] * sizes[g];
+    }
+    if (groups->count < 2 || groups->count == images)
+        return 1;
+    const double of_groups = between / (G - 1), within = fmax(0, all - between) / (I - G);
+    const double size = (I - size_squares / I) / (G - 1);
+    const double variance = of_groups + (size - 1) * within;
+    return variance > 0 ? fmin(1, fmax(0, (of_groups - within) / variance)) : 1;
+}
+
 struct dl2_mean_squares dl2_mean_squares(const double *table, size_t seeds, size_t images,
                                          const struct dl2_groups *groups)
 {
@@ -90,7 +116,8 @@ struct dl2_mean_squares dl2_mean_squares(const double *table, size_t seeds, size
         .residual = seeds > 1 && units > 1
                         ? scale * fmax(0, all - of_seeds - of_images) / ((S - 1) * (U - 1))
                         : 0,
-        .unit = fmax(1, 2 * size_squares / I / 3) / I,
+        /* Of a group's size, as an image finds it: its square's mean over the mean. */
+        .unit = fmax(1, 2 * (1 + (groups ? groups->alike : 0) * (size_squares / I - 1)) / 3) / I,
     };
 }
 

@@ -62,15 +62,21 @@ struct dl2_spread dl2_spread_scaled(const struct dl2_spread *spread, double fact
 struct dl2_groups {
     const uint32_t *of; /* [images]: below `count` */
     size_t count;       /* at least 1; none is empty */
+    double alike; /* how much more alike images of a group are than others: 0, not at all; 1, copies
+                   * of each other (dl2_groups_alike()) */
 };
+
+/* The intraclass correlation of a value of each image, 0 to 1, by a one-way analysis of variance; 1
+ * where nothing tells, as all groups have one image or all values are the same. */
+double dl2_groups_alike(const double *values, size_t images, const struct dl2_groups *groups);
 
 struct dl2_mean_squares {
     size_t seeds;
     size_t units;                 /* images, or groups of them */
     double mean;                  /* over all images */
     double seed, image, residual; /* 0 where there is one seed or one unit */
-    double
-        unit; /* by which one more unit might change the mean: an image, or two thirds of a group */
+    double unit; /* by which one more unit might change the mean: an image, or two thirds of as many
+                  * of a group as change together */
 };
 
 /*

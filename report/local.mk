@@ -33,6 +33,7 @@ libreport_la_SOURCES = \
 	report/prediction_table.c report/prediction_table.h \
 	report/repetitions.c report/repetitions.h \
 	report/result_files.c report/result_files.h \
+	report/detectable.c report/detectable.h \
 	report/rounds.c report/rounds.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \

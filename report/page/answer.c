@@ -94,10 +94,9 @@ static const char *reason_of(const struct dl2_comparison *comparison, size_t v, 
 /* The test that a claim goes by, the last one of the variant; null: it was not reached. */
 static json_t *make_claim(const struct dl2_comparison *comparison)
 {
-    return comparison->level > 0
-               ? json_pack("{s:f, s:o}", "error", comparison->level, "bound",
-                           dl2_json_real(comparison->bound))
-               : json_null();
+    return comparison->level > 0 ? json_pack("{s:f, s:o}", "error", comparison->level, "bound",
+                                             dl2_json_real(comparison->bound))
+                                 : json_null();
 }
 
 /* What would settle it; null: it is settled. */
@@ -111,9 +110,8 @@ static json_t *make_outlook(const struct dl2_study *study, const struct dl2_anal
         return json_null();
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "margin", dl2_json_real(outlook.margin),
                      "of_images", dl2_json_real(outlook.of_images), "seeds",
-                     size->few
-                         ? json_pack("[I, I]", (json_int_t)size->few, (json_int_t)size->many)
-                         : json_null(),
+                     size->few ? json_pack("[I, I]", (json_int_t)size->few, (json_int_t)size->many)
+                               : json_null(),
                      "times_images", dl2_json_real(size->few ? size->times_images : NAN), "chance",
                      dl2_json_real(outlook.chance), "text", dl2_json_text(text));
 }

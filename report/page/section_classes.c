@@ -68,7 +68,7 @@ static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_stu
 {
     char losers[1024];
     struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variant|no class loses\nmore than, points|<by the interval of|"
+    dl2_table_heads(&table, "variant|loss not\nexcluded, points|<by the interval of|"
                             "<worst measured|<certainly lose");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_class_harm *harm = &harms[v];
@@ -135,9 +135,8 @@ static void write_verdict(struct dl2_bytes *html, const struct view *view, size_
     char text[4096];
     dl2_class_harm_say(&view->harms[v], &view->classes, text, sizeof text);
     dl2_html_markup(html, "<p>");
-    dl2_html_element(html, "strong", "%s: no class loses more than %.1f points",
-                     view->page->study->variants[v].name, view->harms[v].bound);
-    dl2_html_text(html, text);
+    dl2_html_element(html, "strong", "%s:", view->page->study->variants[v].name);
+    dl2_html_format(html, " %s", text);
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -165,8 +164,9 @@ static void write_note(struct dl2_bytes *html)
     dl2_html_markup(
         html, "<p class='note'>Recall is the share of a class&#39;s validation images whose class "
               "the network found. Intervals are 95%, of each class by itself, with both sources "
-              "of chance. No class loses more than the lowest end of all of them, in at least "
-              "97.5% of such studies, of each variant by itself. “Certainly loses” holds for all "
+              "of chance. The loss that is not excluded is the lowest end of all of them, which "
+              "holds in at least 97.5% of such studies, of each variant by itself. “Certainly "
+              "loses” holds for all "
               "classes of a variant together, so that an interval below 0 is not enough.</p>\n");
 }
 

@@ -55,7 +55,7 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
         dl2_table_heads(table, columns[c].head);
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
         dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a));
-        dl2_table_heads(table, "<difference,\npoints|<claim&#39;s\nbound|Pareto\nfront");
+        dl2_table_heads(table, "<difference,\npoints|<claim&#39;s\nbound (error)|Pareto\nfront");
         dl2_table_heads(table, view->draws ? "<bootstrap" : "");
         dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
     }
@@ -69,7 +69,7 @@ static void write_bound(struct dl2_bytes *html, const struct dl2_study *study,
     dl2_html_markup(html, "<td class='l'>");
     if (isfinite(comparison->bound)) {
         dl2_html_format(html, "%s ", dl2_signed(comparison->bound));
-        dl2_html_element(html, "small", "(error %.2g%%)", 100 * comparison->level);
+        dl2_html_element(html, "small", "(%.2g%%)", 100 * comparison->level);
     } else if (comparison->verdict != DL2_VERDICT_NONE && comparison->blocker != v) {
         dl2_html_element(html, "small", "after %s", study->variants[comparison->blocker].name);
     } else {

@@ -51,6 +51,23 @@ said "--group regex:^patient matches the key of no validation image; they are li
 expect 1 report "$study" --group 'regex:^val'
 said "puts all 62 validation images into one group"
 
+# Before anything is trained: what so many images and groups can show. By Student's t of 21 degrees of
+# freedom, 2.0796, and 4% of changed images: sqrt(0.04 / 62 + 1 / 62^2), and for copies, as an image is in
+# 182 / 62 on average, sqrt(0.04 * 2.935 / 62 + (2 / 3 * 2.935 / 62)^2).
+awk 'BEGIN { for (i = 0; i < 62; i++) {
+    printf "{\"key\": \"val/c/%s\"}\n", i < 60 ? sprintf("p%02d-%d", i / 3, i % 3) : "other" i
+    printf "{\"key\": \"train/c/%d\"}\n", i } }' >"$study/variants/jpeg-50/dl2-variant.jsonl"
+expect 0 dl2-report --detectable "$work/detectable" --group 'regex:p([0-9]+)-' "$study"
+is "$(cat "$work/out")" "62 validation images in 22 groups: by their choice alone, 95% intervals of a change will reach about 6.3 points to each side, where 4% of the images change, and up to 11.2 if images of a group change together. Hardly any variant can be shown to lose less than 1 point: have more validation images, or a larger tolerance." 'what is detectable'
+cmp "$work/out" "$work/detectable" || fail "the file says something else"
+expect 0 dl2-report --detectable "$work/detectable" --tolerance 7 "$study"
+is "$(cat "$work/out")" "62 validation images: by their choice alone, 95% intervals of a change will reach about 6.0 points to each side, where 4% of the images change." 'without groups'
+expect 2 dl2-report --detectable "$work/detectable" --title x "$study"
+said '--title has no effect with --detectable'
+rm "$study/variants/jpeg-50/dl2-variant.jsonl"
+expect 0 dl2-report --detectable "$work/detectable" "$study"
+is "$(cat "$work/out" "$work/detectable")" '' 'without a list'
+
 # A list: the last tab ends the key, and order doesn't matter.
 awk 'BEGIN { for (i = 59; i >= 0; i--) printf "val/c/p%02d-%d\tpatient %d\n", i / 3, i % 3, i / 3 % 10 }' >"$work/list.tsv"
 expect 0 report "$study" --group "$work/list.tsv"

@@ -51,9 +51,10 @@ struct kind {
     double unequal; /* the luck of each codec's smallest variant, in that of the others */
     double loss[MAX_CODECS][MAX_QUALITIES]; /* points, from the largest file to the smallest */
     enum { PLAIN, REAL } world; /* REAL: two modes of ease, skewed effects, luck with a class */
-    bool told; /* the sentences about new studies are tried, with losses from -2 to 4 points */
-    size_t group;               /* images of one ease and effect, which the analysis knows; 0: 1 */
-    bool again; /* from three seeds, one more until all is claimed, which nobody planned */
+    bool told;    /* the sentences about new studies are tried, with losses from -2 to 4 points */
+    size_t group; /* images of one ease and effect, which the analysis knows; 0: 1 */
+    bool again;   /* from three seeds, one more until all is claimed, which nobody planned */
+    double own_ease, own_effect; /* the shares of images that have their own, not their group's */
 };
 
 /* Losses are at the tolerance, where a wrong claim is most likely, or none, or far beyond. */
@@ -152,6 +153,26 @@ static const struct kind kinds[] = {
     {"8 seeds, groups of 20", 0, 2000, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 20},
     {"8 seeds, real, groups of 20", 0, 2000, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL, false,
      20},
+    /* Tiles of few photographs: images that are independent in truth, and less so. */
+    {"3 seeds, 15 loose groups", 0, 1305, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 87,
+     false, 1, 1},
+    {"3 seeds, 30 loose groups", 100, 1200, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false,
+     40, false, 1, 1},
+    {"8 seeds, 60 loose groups", 0, 1200, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 20,
+     false, 1, 1},
+    {"3 seeds, 15 groups, half alike", 0, 1305, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN,
+     false, 87, false, 0.3, 0.3},
+    {"8 seeds, real, 15 groups, half alike", 0, 1305, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL,
+     false, 87, false, 0.3, 0.3},
+    {"8 seeds, 60 groups, half alike", 0, 1200, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN,
+     false, 20, false, 0.3, 0.3},
+    /* What the groups' ease does not tell. */
+    {"8 seeds, 15 groups of one effect", 0, 1305, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN,
+     false, 87, false, 1, 0},
+    {"8 seeds, real, 15 groups of one effect", 0, 1305, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE,
+     REAL, false, 87, false, 1, 0},
+    {"8 seeds, real, 60 groups of one effect", 0, 1200, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE,
+     REAL, false, 20, false, 1, 0},
     {"looked again, one variant", 100, 5000, 1, 1, 0, 0.15, 0.03, 0.05, 1, ALL_AT_LIMIT, PLAIN,
      false, 0, true},
     {"looked again, real, six variants", 0, 2000, 2, 3, 0, 0.15, 0.02, 0.1, 1, ONE_AT_LIMIT, REAL,
@@ -273,11 +294,16 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
     const size_t variants = 1 + kind->codecs * kind->qualities;
     const size_t seeds = kind->seeds ? kind->seeds : MAX_SEEDS;
     const size_t group = kind->group ? kind->group : 1;
+    double of_group = 0;
     for (size_t i = 0; i < kind->images; i++) {
         const struct mode *mode =
             &modes[kind->world][dl2_random_uniform(random) >= modes[kind->world][0].share];
         const double ease = mode->mean + mode->deviation * dl2_random_normal(random);
-        drawn->ease[i] = i % group ? drawn->ease[i - 1] : ease;
+        /* Drawn only where images differ from their group: other kinds stay what they are. */
+        const bool own = kind->own_ease > 0 && dl2_random_uniform(random) < kind->own_ease;
+        if (i % group == 0)
+            of_group = ease;
+        drawn->ease[i] = own || i % group == 0 ? ease : of_group;
     }
     double original = 0;
     for (size_t v = 0; v < variants; v++) {
@@ -290,9 +316,12 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
                 luck[s][c] = of_all + class_luck_of(kind) * dl2_random_normal(random);
         }
         for (size_t i = 0; i < kind->images; i++) {
+            const bool own =
+                v && kind->own_effect > 0 && dl2_random_uniform(random) < kind->own_effect;
             if (v && i % group == 0)
                 effect = draw_effect(kind, random);
-            const double ease = drawn->ease[i] + drawn->shifts[v] + effect;
+            const double ease =
+                drawn->ease[i] + drawn->shifts[v] + (own ? draw_effect(kind, random) : effect);
             right += normal_above(ease / scale);
             /* Most images are so easy or so hard that chance does not reach them. */
             for (size_t s = 0; s < seeds; s++) {
@@ -433,7 +462,7 @@ struct tally {
     size_t told, too_large, shown[2]; /* by studies of the fewer and of the more seeds */
     size_t same;                      /* verdicts that are those of a study of all seeds */
     size_t intervals, hold_both, hold_training;
-    double flips, deviation, smallest_deviation;
+    double flips, deviation, smallest_deviation, half;
 };
 
 static void count_study(const struct kind *kind, const struct drawing *drawn,
@@ -446,6 +475,7 @@ static void count_study(const struct kind *kind, const struct drawing *drawn,
         wrong |= within && drawn->truth[v] <= -TOLERANCE;
         tally->claims += within;
         tally->intervals++;
+        tally->half += comparison->half_both;
         tally->hold_both += fabs(comparison->difference - drawn->truth[v]) <= comparison->half_both;
         tally->hold_training +=
             fabs(comparison->difference - drawn->of_images[v]) <= comparison->half;
@@ -509,10 +539,11 @@ static bool report_kind(const struct kind *kind, const struct tally *tally)
     const double both = (double)tally->hold_both / intervals;
     const double training = (double)tally->hold_training / intervals;
     printf("%-34s %6zu images, %4.1f%% flip, seed sd %.2f and %.2f: wrong %.2f%%, both %.1f%%, "
-           "training %.1f%%, %.1f claims, %.1f trainings a study\n",
+           "training %.1f%%, half %.1f, %.1f claims, %.1f trainings a study\n",
            kind->name, kind->images, 100 * tally->flips / studies, sqrt(tally->deviation / studies),
            sqrt(tally->smallest_deviation / studies), 100 * wrong, 100 * both, 100 * training,
-           (double)tally->claims / studies, (double)tally->trainings / studies);
+           tally->half / intervals, (double)tally->claims / studies,
+           (double)tally->trainings / studies);
     if (!kind->seeds)
         printf(
             "%-34s %.1f%% of these verdicts are those of %d seeds, with %.0f%% of the trainings\n",

@@ -41,6 +41,7 @@ struct kind {
     double worst, other; /* points that the first class loses, and the others */
     size_t networks;
     double noisy; /* the first class's luck, in that of the others; 0: 1 */
+    double first; /* the original's recall of the first class; 0: 0.75, as of the others */
 };
 
 static const struct kind kinds[] = {
@@ -61,6 +62,11 @@ static const struct kind kinds[] = {
     {"2 seeds, worst is noisy", 100, 2, 1, 10, 40, 200, 0.1, 0.02, 0.05, 0.1, true, 6, 0, 1, 3},
     {"3 seeds, worst is noisy", 0, 3, 1, 10, 200, 200, 0.1, 0.02, 0.05, 0.1, false, 6, 0, 1, 3},
     {"5 seeds, worst is noisy", 100, 5, 1, 10, 40, 200, 0.1, 0.02, 0.05, 0.1, true, 15, 0, 1, 3},
+    /* A class that loses all of its little recall: the bound goes by what the original has. */
+    {"3 seeds, worst has a recall of 8", 100, 3, 1, 10, 40, 200, 0.15, 0.02, 0.1, 0.1, false, 8, 0,
+     1, 0, 0.083},
+    {"3 seeds, worst has a recall of 8, noisy", 0, 3, 1, 10, 40, 200, 0.15, 0.02, 0.1, 0.1, true, 8,
+     0, 1, 3, 0.083},
     {"2 seeds, two classes", 100, 2, 1, 2, 200, 200, 0.1, 0.02, 0.05, 0.1, true, 6, 0, 1},
     {"2 seeds, two networks", 100, 2, 2, 10, 40, 200, 0.15, 0.02, 0.05, 0.2, false, 2, 1, 2},
     {"3 seeds, two networks, skewed", 100, 3, 1, 10, 40, 200, 0.15, 0.02, 0.05, 0.2, true, 2, 1, 2},
@@ -203,8 +209,10 @@ static void prepare(const struct kind *kind, struct drawing *drawn)
             .count = count, .keys = keys, .key_size = KEY, .rows = rows, .order = order};
         for (size_t v = 0; v <= kind->variants; v++)
             for (size_t first = 0; first < 2; first++)
-                drawn->shifts[n][v][first] = find_shift(
-                    kind, n, v, first, 0.75 - (v ? loss_of_class(kind, !first) / 100 : 0));
+                drawn->shifts[n][v][first] =
+                    find_shift(kind, n, v, first,
+                               (first && kind->first > 0 ? kind->first : 0.75) -
+                                   (v ? loss_of_class(kind, !first) / 100 : 0));
     }
     for (size_t first = 0; first < 2; first++)
         drawn->loss_truth[first] = mean_loss(kind, 1, first, drawn->shifts[0][1][first]) -

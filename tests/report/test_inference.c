@@ -54,7 +54,7 @@ static void test_groups(void **state)
 {
     const uint32_t of[] = {1, 0, 0, 0}, each[] = {0, 1, 2, 3};
     struct dl2_mean_squares squares, single;
-    const struct dl2_groups two = {of, 2}, four = {each, 4};
+    const struct dl2_groups two = {of, 2, 1}, four = {each, 4, 1};
     squares = dl2_mean_squares(small, 3, 4, &two);
     assert_int_equal(squares.units, 2);
     assert_near(squares.mean, 0.5, 0);
@@ -62,18 +62,36 @@ static void test_groups(void **state)
     assert_near(squares.image, 0.25 / 6, 1e-15);
     assert_near(squares.residual, 0.25 * 7 / 3 / 2, 1e-15);
     assert_near(squares.unit, 10.0 / 4 * 2 / 3 / 4, 1e-15); /* of what an image's group has */
+    /* Images that are half as alike as copies change together as fewer do: 1 + 1/2 (5/2 - 1). */
+    const struct dl2_groups loose = {of, 2, 0.5};
+    squares = dl2_mean_squares(small, 3, 4, &loose);
+    assert_near(squares.unit, 1.75 * 2 / 3 / 4, 1e-15);
     /* Groups of one image are images. */
     squares = dl2_mean_squares(small, 3, 4, &four);
     single = dl2_mean_squares(small, 3, 4, NULL);
     assert_memory_equal(&squares, &single, sizeof squares);
     /* A group that is everything has no spread. */
     const uint32_t all[] = {0, 0, 0, 0};
-    const struct dl2_groups one = {all, 1};
+    const struct dl2_groups one = {all, 1, 1};
     squares = dl2_mean_squares(small, 3, 4, &one);
     assert_true(squares.units == 1 && squares.image == 0 && squares.residual == 0);
     const struct dl2_spread seeds = {.variance = 1, .freedom = 2};
     const struct dl2_spread unknown = dl2_spread_of_both(&squares, &seeds);
     assert_true(isinf(dl2_spread_half(&unknown, 0.025)));
+}
+
+/* Two pairs. Of 2 2 1 0 the mean squares are 9/4 between and 1/4 within: (9/4 - 1/4) / (9/4 + 1/4). */
+static void test_groups_alike(void **state)
+{
+    const uint32_t of[] = {0, 0, 1, 1}, each[] = {0, 1, 2, 3};
+    const double some[] = {2, 2, 1, 0}, copies[] = {1, 1, 0, 0}, unlike[] = {1, 0, 1, 0};
+    const double same[] = {1, 1, 1, 1};
+    const struct dl2_groups pairs = {of, 2, 0}, single = {each, 4, 0};
+    assert_near(dl2_groups_alike(some, 4, &pairs), 0.8, 1e-15);
+    assert_near(dl2_groups_alike(copies, 4, &pairs), 1, 0);
+    assert_near(dl2_groups_alike(unlike, 4, &pairs), 0, 0);
+    assert_near(dl2_groups_alike(same, 4, &pairs), 1, 0); /* nothing tells */
+    assert_near(dl2_groups_alike(some, 4, &single), 1, 0);
 }
 
 /* The choice of images never makes an interval narrower than the chance of training does. */
@@ -352,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mean_squares), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_groups_alike),
         cmocka_unit_test(test_images_add),   cmocka_unit_test(test_sum),
         cmocka_unit_test(test_noise),        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_pigeonhole),   cmocka_unit_test(test_looks),
