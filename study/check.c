@@ -3,6 +3,7 @@
 #include "study/child.h"
 #include "study/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *flags,
@@ -87,6 +88,8 @@ static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsign
     struct dl2_words codecs = {0};
     if (group != DL2_VARIANTS_PIPELINE && group != DL2_VARIANTS_NETWORK)
         dl2_words_add_all(&codecs, own);
+    if (group == DL2_VARIANTS_CONTROL)
+        dl2_words_add(&codecs, "png");
     for (unsigned k = DL2_VARIANTS_PIPELINE; k <= DL2_VARIANTS_NETWORK; k++)
         for (size_t i = 0; i < own.count; i++)
             if ((group == k || group == DL2_VARIANTS_ALL) && takes_tables(own.at[i]) &&
@@ -99,10 +102,22 @@ static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsign
 enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *study,
                                              const char *variant)
 {
-    return dl2_words_have(study->of_external, variant)   ? DL2_VARIANTS_EXTERNAL
+    return dl2_words_have(study->of_control, variant)    ? DL2_VARIANTS_CONTROL
+           : dl2_words_have(study->of_external, variant) ? DL2_VARIANTS_EXTERNAL
            : dl2_words_have(study->of_pipeline, variant) ? DL2_VARIANTS_PIPELINE
            : dl2_words_have(study->of_network, variant)  ? DL2_VARIANTS_NETWORK
                                                          : DL2_VARIANTS_USUAL;
+}
+
+/* Those of SHORTS, for a control without `full`, in commas. */
+static const char *lengths_of(const struct dl2_study_settings *study, unsigned group)
+{
+    const struct dl2_words shorts = dl2_words_split(study->options.shorts);
+    struct dl2_words lengths = {0};
+    for (size_t i = 0; i < shorts.count; i++)
+        if (group != DL2_VARIANTS_CONTROL || strcmp(shorts.at[i], "full") != 0)
+            dl2_words_add(&lengths, shorts.at[i]);
+    return dl2_words_join(lengths, ",");
 }
 
 /* An external codec stands behind the others. */
@@ -119,7 +134,7 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
     if (grades)
         dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
     if (*o->shorts)
-        dl2_words_more(&command, "--short", in_commas(o->shorts), NULL);
+        dl2_words_more(&command, "--short", lengths_of(study, group), NULL);
     dl2_words_add_command(&command, o->transcode_flags);
     if (strncmp(o->variants, "s3://", 5) == 0 &&
         !dl2_flags_value(o->transcode_flags, "--container"))
@@ -127,19 +142,62 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
     return command;
 }
 
-/* Lines of dl2-transcode --list variants. */
-static const char *list_variants(const struct dl2_study_settings *study, bool grades)
+static struct dl2_words listing(const struct dl2_study_settings *study, unsigned group, bool grades)
 {
-    struct dl2_words command = dl2_settings_encoding(study, DL2_VARIANTS_ALL, grades);
+    struct dl2_words command = dl2_settings_encoding(study, group, grades);
     dl2_words_more(&command, "--list", "variants", study->data,
                    study->elsewhere ? study->options.variants : dl2_text("%s/variants", study->out),
                    NULL);
-    return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags, command);
+    return command;
+}
+
+/* Lines of dl2-transcode --list variants. */
+static const char *list_variants(const struct dl2_study_settings *study, bool grades)
+{
+    return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags,
+                         listing(study, DL2_VARIANTS_ALL, grades));
+}
+
+enum { NAME, CODEC, QUALITY, PLACE, TABLES, COLUMNS }; /* of such a line */
+
+/* Reads a line, and passes over it. */
+static void read_columns(const char **lines, const char *columns[COLUMNS])
+{
+    for (int c = 0; c < COLUMNS; c++) {
+        const size_t length = strcspn(*lines, "\t\n");
+        columns[c] = dl2_text("%.*s", (int)length, *lines);
+        *lines += length + ((*lines)[length] != '\0');
+    }
+}
+
+/* Where images are reduced: what that alone does. */
+static void name_controls(struct dl2_study_settings *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    const char *lines, *messages, *columns[COLUMNS];
+    const bool is_png = dl2_words_have(dl2_words_split(o->codecs), "png");
+    if (strcmp(o->control, "no") == 0 || is_png || !*lengths_of(study, DL2_VARIANTS_CONTROL))
+        return;
+    if (dl2_child_ask(listing(study, DL2_VARIANTS_CONTROL, study->has_qualities), &lines,
+                      &messages) != 0) {
+        if (study->given.control)
+            dl2_setting_refuse("CONTROL", o->control, "%s", dl2_first_line(messages));
+        fprintf(stderr, "dl2-study: no control of SHORTS without loss: %s\n",
+                dl2_first_line(messages));
+        return;
+    }
+    while (*lines) {
+        read_columns(&lines, columns);
+        if (strcmp(columns[CODEC], "png") != 0)
+            continue;
+        dl2_words_add(&study->variants, columns[NAME]);
+        dl2_words_add(&study->places, columns[PLACE]);
+        dl2_words_add(&study->of_control, columns[NAME]);
+    }
 }
 
 void dl2_settings_name_variants(struct dl2_study_settings *study)
 {
-    enum { NAME, CODEC, QUALITY, PLACE, TABLES, COLUMNS };
     const char *pipeline = dl2_settings_tables(study, "pipeline");
     const char *network = dl2_settings_tables(study, "network");
     bool has_tables = !study->tables.count;
@@ -153,11 +211,7 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
     dl2_words_add(&study->names, "raw");
     while (*lines) {
         const char *columns[COLUMNS];
-        for (int c = 0; c < COLUMNS; c++) {
-            const size_t length = strcspn(lines, "\t\n");
-            columns[c] = dl2_text("%.*s", (int)length, lines);
-            lines += length + (lines[length] != '\0');
-        }
+        read_columns(&lines, columns);
         dl2_words_add(&study->variants, columns[NAME]);
         dl2_words_add(&study->places, columns[PLACE]);
         if (study->external && strcmp(columns[CODEC], study->external) == 0)
@@ -173,6 +227,7 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
     else if (!has_tables)
         dl2_setting_refuse("TABLES", study->options.tables,
                            "it has no effect: CODECS, \"%s\", has no jpeg", study->options.codecs);
+    name_controls(study);
     dl2_words_add_all(&study->names, study->variants);
     const char *asked = study->options.train_on;
     if (!asked)

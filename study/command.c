@@ -88,6 +88,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
         {"EXTERNAL", study->external ? o->external : ""},
         {"QUALITIES", o->qualities},
         {"SHORTS", o->shorts},
+        {"CONTROL", given->control},
         {"TABLES", o->tables},
         {"TRAIN_ON", study->train_on.count < study->variants.count ? o->train_on : ""},
         {"ARCHS", o->archs},

@@ -63,8 +63,7 @@ static json_t *ask(const struct dl2_study_settings *study, const struct dl2_word
     if (strcmp(option, "--decide") == 0) {
         dl2_words_more(&command, "--interim", dl2_decide_interim(study), "--tolerance",
                        study->options.tolerance, NULL);
-        if (study->group)
-            dl2_words_more(&command, "--group", study->group, NULL);
+        dl2_words_more(&command, "--group", study->group ? study->group : "none", NULL);
     }
     dl2_words_add(&command, study->out);
     const char *output, *messages;

@@ -33,13 +33,16 @@ static const struct preset {
       .image_size = "32",
       .batch = "32",
       .tolerance = "2",
+      .group = "regex:[^/]*/r[0-9]*", /* neighbours in a photograph: a row of its tiles */
       .measure = "0.5",
       .train_flags = "--crop-area 0.5,1 --validate-every 3"}},
     {NULL, {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"}},
     {NULL, {.dataset = "imagenette"}},
     {NULL,
-     {.codecs = "jpeg",
+     {.group = "",
+      .codecs = "jpeg",
       .shorts = "",
+      .control = "yes",
       .tables = "",
       .qualities = "10 25 50 75 85",
       .archs = "resnet10",
@@ -97,7 +100,7 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
                             &options->load_flags,      &options->report_flags,
                             &options->decide,          &options->forecast,
                             &options->budget,          &options->variants,
-                            &options->external,        &options->group};
+                            &options->external};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";

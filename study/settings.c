@@ -47,6 +47,14 @@ static int parse_flags(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
+static int parse_yes_or_no(const char *text, void *value, struct dl2_error *error)
+{
+    if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is yes or no");
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
 /* ---- The rows */
 
 #define AT(member) offsetof(struct dl2_study_options, member)
@@ -86,6 +94,10 @@ static const struct dl2_option own_rows[] = {
            "as in "
            "'160 320 full'; each quality at each of them",
            shorts, dl2_setting_parse_names, .unset = "full; of the demo 48 full"),
+    PARSED("control", "yes|no",
+           "At each length of SHORTS the original's images without loss, too, png@48, so that the "
+           "report tells what the resolution alone changes",
+           control, parse_yes_or_no, .unset = "yes"),
     PARSED("tables", "LIST",
            "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
            "dataset; network, fitted to the first of ARCHS on the original, too; or none",
@@ -132,7 +144,7 @@ static const struct dl2_option own_rows[] = {
     PARSED("group", "SPEC",
            "Validation images that count as one in the report: what `dl2-report --group` takes, or "
            "survey, the groups of near duplicates that `survey` finds",
-           group, parse_group, .unset = "each counts by itself"),
+           group, parse_group, .unset = "each counts by itself; of the demo the tiles of a row"),
     PARSED("transcode-flags", "OPTIONS", "Further options of dl2-transcode", transcode_flags,
            parse_flags, .unset = "none"),
     PARSED("quality-flags", "OPTIONS", "Further options of dl2-quality", quality_flags, parse_flags,

@@ -13,7 +13,7 @@ enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
 
 /* As given. NULL: not given. */
 struct dl2_study_options {
-    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *tables,
+    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *control, *tables,
         *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
@@ -53,6 +53,7 @@ struct dl2_study_settings {
     struct dl2_words of_external; /* those of the external codec */
     struct dl2_words tables;      /* kinds of fitted tables: pipeline, network */
     struct dl2_words of_pipeline, of_network; /* the variants that have them */
+    struct dl2_words of_control; /* the original's images at SHORTS without loss: png@48 */
     struct dl2_words names;                   /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
@@ -88,6 +89,7 @@ enum dl2_variant_group {
     DL2_VARIANTS_PIPELINE, /* with fitted tables */
     DL2_VARIANTS_NETWORK,
     DL2_VARIANTS_EXTERNAL,
+    DL2_VARIANTS_CONTROL, /* of the resolution */
     DL2_VARIANTS_ALL
 };
 

@@ -228,15 +228,16 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan, unsigned gro
     return command;
 }
 
-/* A group's variants. Those of the external codec come from a command that has the usual ones, too:
- * it leaves alone what is there, and options may be of some of its codecs. `after` has the variants
- * of the groups before, and gets this one's. */
+/* A group's variants. Those of the external codec, and controls, come from a command that has the
+ * usual ones, too: it leaves alone what is there, and options may be of some of its codecs. `after`
+ * has the variants of the groups before, and gets this one's. */
 static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl2_words *after)
 {
     static const char *const names[] = {[DL2_VARIANTS_USUAL] = "variants",
                                         [DL2_VARIANTS_PIPELINE] = "variants-pipeline",
                                         [DL2_VARIANTS_NETWORK] = "variants-network",
-                                        [DL2_VARIANTS_EXTERNAL] = "variants-external"};
+                                        [DL2_VARIANTS_EXTERNAL] = "variants-external",
+                                        [DL2_VARIANTS_CONTROL] = "variants-control"};
     const struct dl2_study_settings *study = plan->study;
     const char *dataset = dl2_plan_dataset(plan);
     const char *tables = group == DL2_VARIANTS_PIPELINE  ? dl2_plan_tables(plan, "pipeline")
@@ -285,6 +286,8 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
         plan_encoding(plan, DL2_VARIANTS_NETWORK, &made);
     if (study->external)
         plan_encoding(plan, DL2_VARIANTS_EXTERNAL, &made);
+    if (study->of_control.count)
+        plan_encoding(plan, DL2_VARIANTS_CONTROL, &made);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&files, variant_file(plan, study->variants.at[v]));
     return files;
@@ -638,12 +641,45 @@ static const char *plan_original(struct dl2_study_plan *plan)
                     NULL);
 }
 
+/* Says how small a change the validation images can show, before hours of training; the file that
+ * it writes, or NULL where no list of the images lies in OUT. */
+static const char *plan_detectable(struct dl2_study_plan *plan)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const char *file = in_out(plan, ".make/detectable.txt");
+    if (study->elsewhere || !study->variants.count)
+        return NULL;
+    if (study->group_is_survey)
+        dl2_plan_survey(plan);
+    json_t *step = dl2_plan_step(plan, "detectable", "run", file);
+    if (!step)
+        return file;
+    dl2_step_add(step, "inputs", variant_file(plan, study->variants.at[0]));
+    if (study->group_file)
+        dl2_step_add(step, "inputs", study->group_file);
+    dl2_plan_settings(plan, step, "detectable",
+                      dl2_text("%s %s", study->options.tolerance, study->options.group));
+    struct dl2_words command = dl2_study_words(study, "dl2-report", "--detectable", file,
+                                               "--tolerance", study->options.tolerance, NULL);
+    if (study->group)
+        dl2_words_more(&command, "--group", study->group, NULL);
+    dl2_words_add(&command, study->out);
+    dl2_step_command(step, command);
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
 struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after)
 {
-    struct dl2_words files = {0};
+    struct dl2_words files = {0}, before = {0};
     dl2_plan_variants(plan);
+    const char *detectable = plan_detectable(plan);
+    if (after)
+        dl2_words_add_all(&before, *after);
+    if (detectable)
+        dl2_words_add(&before, detectable);
     for (size_t i = 0; i < plan->runs.count; i++)
-        dl2_words_add(&files, plan_run(plan, plan->runs.at[i], after));
+        dl2_words_add(&files, plan_run(plan, plan->runs.at[i], &before));
     return files;
 }
 
@@ -715,8 +751,8 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
             plan->command, "--variants", names, "--trainings", runs, NULL);
         if (plan->interim)
             dl2_words_more(&command, "--interim", plan->interim, NULL);
-        if (study->group)
-            dl2_words_more(&command, "--group", study->group, NULL);
+        /* Without, the page would ask by the groups that it had before. */
+        dl2_words_more(&command, "--group", study->group ? study->group : "none", NULL);
         if (study->about)
             dl2_words_more(&command, "--about", study->about, NULL);
         dl2_words_add_command(&command, o->report_flags);

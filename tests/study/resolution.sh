@@ -4,14 +4,18 @@
 # scores, loads and trains on each.
 . "$srcdir/tests/lib.sh"
 plainly
+[ -n "${PYTHON3:-}" ] || skip "Python is not installed: it reads the answer"
 . "$srcdir/tests/study/study_lib.sh"
 refused 'SHORTS is "0"' SHORTS=0
 refused 'SHORTS is "20 20": 20 is there twice' SHORTS='20 20'
 refused 'TRAIN_ON is "jpeg-50": jpeg-50 is not among the variants jpeg-50@20' QUALITIES=50 SHORTS=20 TRAIN_ON=jpeg-50
 
-expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='20 full' SEEDS=1
-is "$(cd results/variants && echo *)" 'jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20' 'variants'
-for variant in jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20; do
+refused 'CONTROL is "maybe": it is yes or no' SHORTS=20 CONTROL=maybe
+
+# Beside what is reduced, a control: the same resolution without loss.
+expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='20 full' SEEDS='1 2'
+is "$(cd results/variants && echo *)" 'jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20 png@20' 'variants'
+for variant in jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20 png@20; do
     for file in quality/$variant.json load/$variant.json throughput/convnet/$variant/round-2.json \
         train/$variant/convnet/seed-1/experiment_report.json; do
         [ -f "results/$file" ] || fail "no $file"
@@ -23,12 +27,23 @@ grep -q 'SHORTS=&quot;20 full&quot;' results/report/report.html || fail "the com
 grep -qx 'convnet,jpeg-50@20,.*' results/report/answer.csv || fail "the answer has no jpeg-50@20"
 grep -q "title 'jpeg@20'" results/report/plots/accuracy-bytes-convnet.gp || fail "the plot has no curve of jpeg@20"
 
+"$PYTHON3" - results/report <<'PY' || fail "the control in the answer: see above"
+import json, re, sys
+answer = json.load(open(sys.argv[1] + "/answer.json"))
+smallest = answer["networks"]["convnet"]["smallest"]
+pick = smallest["claimed"] or smallest["candidate"]
+assert pick is None or (("For comparison, png@20, the same resolution without loss, " in smallest["text"]) ==
+                        (pick.endswith("@20"))), smallest
+PY
+
 # An added resolution: its variants alone. All resized: there is nothing for crops.
 touch mark
 sleep 0.05
-expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='10 20 full' SEEDS=1 load
+expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='10 20 full' SEEDS='1 2' load
 is "$(find results/load -newer mark -name '*.json' | LC_ALL=C sort | xargs)" \
-    'results/load/jpeg-50@10.json results/load/jpeg_444-50@10.json' 'an added resolution'
+    'results/load/jpeg-50@10.json results/load/jpeg_444-50@10.json results/load/png@10.json' 'an added resolution'
+expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='10 20' CONTROL=no OUT=without variants
+is "$(cd without/variants && echo *)" 'jpeg-50@10 jpeg-50@20 jpeg_444-50@10 jpeg_444-50@20' 'without a control'
 expect 0 study QUALITIES=50 SHORTS=20 SEEDS=1 OUT=small study-regimens REGIMENS=jpeg-50@20:1,raw:1
 grep -q 'jpeg-50@20:1,raw:1<' small/report/report.html || fail "no regimen of a resized variant"
 exit 0

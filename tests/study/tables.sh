@@ -10,7 +10,7 @@ refused 'TABLES is "network": it has no effect: CODECS, "webp", has no jpeg' TAB
 
 expect 0 study QUALITIES=10 SHORTS='20 full' SEEDS=1 study-tables
 is "$(cd results/variants && echo *)" "jpeg-10 jpeg-10@20 jpeg_network-10 jpeg_network-10@20 \
-jpeg_pipeline-10 jpeg_pipeline-10@20" 'variants'
+jpeg_pipeline-10 jpeg_pipeline-10@20 png@20" 'variants'
 [ -f results/train/jpeg_network-10@20/convnet/seed-1/evaluation/evaluation_report.json ] || fail "no matrix"
 grep -q '"weights": ".*train/raw/convnet/seed-1/checkpoint' results/tables/network.json || fail "the network"
 grep -q 'h3>jpeg_network-10@20<' results/report/report.html || fail "no pictures of the tables"
