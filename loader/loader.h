@@ -608,6 +608,18 @@ int dl2_loader_check_bad(double max_bad, uint64_t bad, uint64_t samples, const c
 void dl2_loader_destroy(struct dl2_loader *loader);
 
 /*
+ * Decodes a whole image as samples have it before crop and resize: upright, RGB of 8 bits, on
+ * white. `image` is a number of dl2_dataset_image(); of the configuration max_pixels, external and
+ * drop_bands count. `pixels` becomes *height rows of *width pixels. What they do not show of the
+ * file is added to `stats` (dl2_unusual_rows()). Any number of threads at once. Errors as of
+ * dl2_loader_bad(): "path: decode: reason"; DL2_ERR_UNSUPPORTED of videos and volumes.
+ */
+int dl2_loader_decode(const struct dl2_dataset *dataset, size_t image,
+                      const struct dl2_loader_config *config, struct dl2_bytes *pixels,
+                      uint32_t *width, uint32_t *height, struct dl2_loader_stats *stats,
+                      struct dl2_error *error);
+
+/*
  * Evicts the files of a dataset from the page cache, without root, so that the next reads come from
  * the disk. *resident is the fraction of their pages, 0 to 1, that is in the page cache afterwards,
  * by mincore(): pages that another process maps or locks stay, and for files that the caller

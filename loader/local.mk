@@ -27,6 +27,7 @@ libloader_la_SOURCES = \
 	loader/slow_samples.c loader/slow_samples.h \
 	loader/targets.c loader/targets.h \
 	loader/unusual.c loader/unusual.h \
+	loader/whole_image.c \
 	loader/foreground.c loader/foreground.h \
 	loader/volume_sample.c loader/volume_sample.h \
 	loader/worker.c

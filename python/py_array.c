@@ -200,6 +200,16 @@ PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t 
     return (PyObject *)self;
 }
 
+PyObject *py_array_of_pixels(struct py_state *state, const uint8_t *pixels, uint32_t width,
+                             uint32_t height)
+{
+    const Py_ssize_t shape[] = {height, width, 3};
+    struct py_array *self = make_own(state, PY_UINT8, 3, shape);
+    if (self)
+        memcpy(self->data, pixels, (size_t)size_of(self));
+    return (PyObject *)self;
+}
+
 PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *batch)
 {
     enum { COLUMNS = 6 };

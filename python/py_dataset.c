@@ -297,6 +297,37 @@ static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
     return data ? Py_BuildValue("(Ni)", data, sample.label) : NULL;
 }
 
+static PyObject *dataset_image(struct py_dataset *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"index", "drop_bands", NULL};
+    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    struct dl2_loader_stats stats = {0};
+    struct dl2_bytes pixels = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct py_state *state = py_state_of(py_type_of(self));
+    PyObject *number, *out = NULL;
+    Py_ssize_t index;
+    uint32_t width, height;
+    int drop_bands = 0, status;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p:image", names, &number, &drop_bands))
+        return NULL;
+    IN_USE struct py_dataset *used = use_numbered(self, number, &index);
+    if (!used)
+        return NULL;
+    const struct dl2_image_range frames = dl2_dataset_frames(self->dataset, (size_t)index);
+    config.drop_bands = drop_bands;
+    Py_BEGIN_ALLOW_THREADS status = dl2_loader_decode(self->dataset, frames.first, &config, &pixels,
+                                                      &width, &height, &stats, &error);
+    Py_END_ALLOW_THREADS struct dl2_sample sample;
+    dl2_dataset_image(self->dataset, frames.first, &sample);
+    if (status < 0)
+        py_raise(state, &error);
+    else if (py_warn_of_unusual(&stats, &self->told, sample.path))
+        out = py_array_of_pixels(state, pixels.data, width, height);
+    dl2_bytes_free(&pixels);
+    return out;
+}
+
 static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
 {
     struct dl2_frame_slice slice;
@@ -506,6 +537,13 @@ static PyMethodDef methods[] = {
      "sample($self, index, /)\n--\n\n"
      "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
      "end."},
+    {"image", (PyCFunction)(void (*)(void))dataset_image, METH_VARARGS | METH_KEYWORDS,
+     "image($self, index, *, drop_bands=False)\n--\n\n"
+     "A sample decoded as a loader decodes it, before crop and resize: a dl2.Array of uint8\n"
+     "[height, width, 3], upright, RGB, on white where it is transparent. Of a clip its first\n"
+     "frame. What it does not show of the file, such as more than 8 bits, is a UserWarning, once.\n"
+     "With drop_bands, of more bands than gray or RGB the others are left out; else they are a\n"
+     "dl2.Error. Negative numbers count from the end."},
     {"volume", (PyCFunction)dataset_volume, METH_O,
      "volume($self, index, /)\n--\n\n"
      "What the header of a volume says, a new dict: 'channels', 'size' (depth, height, width) in\n"

@@ -48,6 +48,10 @@ PyObject *py_raise(const struct py_state *state, const struct dl2_error *error);
 /* A string of the library's as Python has file names: bytes that are not UTF-8 survive. */
 PyObject *py_text(const char *text);
 
+/* Warns of the counts that are not 0, each row of dl2_unusual_rows() once, by a bit of *told;
+ * false: an exception is set. */
+bool py_warn_of_unusual(const struct dl2_loader_stats *stats, unsigned *told, const char *where);
+
 /* Put an item, whose reference they take, into a new list or tuple, or under a name into a new
  * dict. Where that fails, or the item is NULL, they clear what it was to go into, which may be
  * NULL. */
@@ -111,7 +115,8 @@ struct py_dataset {
     PyObject_HEAD struct dl2_dataset *dataset; /* NULL once closed */
     unsigned users;                            /* loaders and reads under way */
     bool closing;                              /* when the last of them ends */
-    PyObject *args, *kwargs;                   /* that it was made with */
+    unsigned told;           /* rows of dl2_unusual_rows() that it has warned of */
+    PyObject *args, *kwargs; /* that it was made with */
 };
 extern PyType_Spec py_dataset_spec;
 extern PyStructSequence_Desc py_sample_desc;
@@ -206,6 +211,9 @@ PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *ba
 PyObject *py_array_of_masks(struct py_state *state, PyObject *images);
 /* A vector of its own; *data is to be filled. */
 PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data);
+/* A copy of RGB pixels: uint8 [height, width, 3]. */
+PyObject *py_array_of_pixels(struct py_state *state, const uint8_t *pixels, uint32_t width,
+                             uint32_t height);
 /* What each image of a batch shows: left, top, right, bottom, and whether it is flipped. */
 PyObject *py_array_of_shown(struct py_state *state, const struct dl2_batch *batch);
 

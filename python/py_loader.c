@@ -510,19 +510,10 @@ static bool warn_of_bad(const struct py_loader *self)
 static bool warn_of_unusual(struct py_loader *self)
 {
     struct dl2_loader_stats stats;
+    char where[48];
     dl2_loader_get_stats(self->loader, &stats);
-    for (unsigned i = 0; i < DL2_UNUSUAL; i++) {
-        const struct dl2_unusual *row = &dl2_unusual_rows()[i];
-        const uint64_t count = dl2_unusual_count(&stats, row);
-        if (!count || self->told & 1u << i)
-            continue;
-        self->told |= 1u << i;
-        if (PyErr_WarnFormat(PyExc_UserWarning, 1, "epoch %llu, so far: %llu %s",
-                             (unsigned long long)self->epoch, (unsigned long long)count,
-                             row->text) < 0)
-            return false;
-    }
-    return true;
+    snprintf(where, sizeof where, "epoch %llu, so far", (unsigned long long)self->epoch);
+    return py_warn_of_unusual(&stats, &self->told, where);
 }
 
 static PyObject *epoch_next(struct py_epoch *epoch)

@@ -85,6 +85,21 @@ PyObject *py_enter(PyObject *self, PyObject *Py_UNUSED(unused))
     return Py_NewRef(self);
 }
 
+bool py_warn_of_unusual(const struct dl2_loader_stats *stats, unsigned *told, const char *where)
+{
+    for (unsigned i = 0; i < DL2_UNUSUAL; i++) {
+        const struct dl2_unusual *row = &dl2_unusual_rows()[i];
+        const uint64_t count = dl2_unusual_count(stats, row);
+        if (!count || *told & 1u << i)
+            continue;
+        *told |= 1u << i;
+        if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%s: %llu %s", where, (unsigned long long)count,
+                             row->text) < 0)
+            return false;
+    }
+    return true;
+}
+
 int py_choice(const char *what, const char *name, const char *const *names)
 {
     for (int i = 0; names[i]; i++)

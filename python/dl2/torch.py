@@ -15,7 +15,6 @@ of its own. This module needs PyTorch 1.13 or later (tried: 1.13 and 2.15); `imp
 from __future__ import annotations
 
 import ctypes
-import io
 import math
 import os
 import warnings
@@ -589,18 +588,15 @@ class _OnCard:
         return self._owner._finish(*where, images, targets)
 
 
-def _decode(encoded: bytes) -> Any:
-    """A Pillow image as dl2 sees it: upright, RGB, on white where it is transparent."""
+def _pillow(pixels: dl2.Array) -> Any:
+    """An image of RGB as Pillow has it."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image
     except ImportError as error:
-        raise ImportError("dl2.torch.Dataset decodes with Pillow, which is not installed "
+        raise ImportError("dl2.torch.Dataset gives images of Pillow, which is not installed "
                           "(pip install pillow; Debian: python3-pil)") from error
-    image = ImageOps.exif_transpose(Image.open(io.BytesIO(encoded)))
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
+    height, width, _ = pixels.shape
+    return Image.frombytes("RGB", (width, height), memoryview(pixels).tobytes())
 
 
 class Dataset(data.Dataset):
@@ -610,15 +606,17 @@ class Dataset(data.Dataset):
                       'test' or 'all'
     transform         called with a Pillow image, upright and RGB; None: the Pillow image itself
     target_transform  called with the number of the class
+    drop_bands        of images with more bands than gray or RGB, take gray or RGB; else dl2.Error
     options           all others of dl2.Dataset
 
-    Pillow decodes, which is several times slower than Loader. In a notebook, the dataset shows a
-    contact sheet, which Loader's decoders make.
+    Images are decoded as Loader decodes them, but whole, in the calling thread, and are of Pillow's
+    type. In a notebook, the dataset shows a contact sheet.
     """
 
     def __init__(self, path: Path, split: str = "train",
                  transform: Optional[Callable[[Any], Any]] = None,
-                 target_transform: Optional[Callable[[int], Any]] = None, **options: Any) -> None:
+                 target_transform: Optional[Callable[[int], Any]] = None, *, drop_bands: bool = False,
+                 **options: Any) -> None:
         self.dataset = path if isinstance(path, dl2.Dataset) else dl2.Dataset(path, split, **options)
         if self.dataset.kind == "volume":
             raise ValueError("the dataset holds volumes, which Loader(..., image_size=(depth, height, width)) loads")
@@ -629,6 +627,7 @@ class Dataset(data.Dataset):
                              "samples='images' makes each frame an image")
         self.transform = transform
         self.target_transform = target_transform
+        self.drop_bands = drop_bands
 
     @property
     def classes(self) -> Tuple[str, ...]:
@@ -656,13 +655,8 @@ class Dataset(data.Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Tuple[Any, Any]:
-        encoded, target = self.dataset[index]
-        try:
-            image = _decode(encoded)
-        except (OSError, ValueError) as error:
-            path = self.dataset.sample(index).path
-            raise dl2.Error(f"{path}: Pillow cannot decode it: {error}; "
-                            "dl2.torch.Loader reads all of dl2's formats") from error
+        image = _pillow(self.dataset.image(index, drop_bands=self.drop_bands))
+        target = self.dataset.sample(index).label
         if self.transform is not None:
             image = self.transform(image)
         if self.target_transform is not None:

@@ -27,7 +27,7 @@ except ImportError:
 import dl2
 import fake_card
 from dl2 import torch as dt
-from small_dataset import NAMES, SIZE, flowers, scratch, transforms, write_picture
+from small_dataset import NAMES, SIZE, flowers, run, scratch, transforms, write_picture
 
 SANITIZED = "LD_PRELOAD" in os.environ
 needs_pillow = unittest.skipUnless(PIL, "no Pillow (Debian: python3-pil)")
@@ -926,11 +926,49 @@ class Single(unittest.TestCase):
             self.assertLess(abs(theirs - numpy.stack([upright, white])).mean(), 2)
 
     @needs_pillow
+    def test_one_decoder(self):
+        """Depths, orientations, inks and codecs: what dl2-transcode makes of them, and batches have."""
+        from PIL import Image, TiffImagePlugin
+        folder, out = f"{scratch.name}/kinds", f"{scratch.name}/kinds-out"
+        os.makedirs(f"{folder}/a")
+        gray = numpy.linspace(0, 65535, 48 * 32).reshape(32, 48)
+        colour = numpy.stack([gray // 257, gray[::-1] // 300, 200 - gray // 500], -1).astype(numpy.uint8)
+        with open(f"{folder}/a/deep.pgm", "wb") as file:
+            file.write(b"P5\n48 32\n65535\n" + gray.astype(">u2").tobytes())
+        Image.fromarray(gray.astype(numpy.int32), "I").save(f"{folder}/a/deep_png.png")
+        Image.fromarray(gray.astype(numpy.uint16)).save(f"{folder}/a/deep_tiff.tif")
+        for turn in range(1, 9):
+            tags = TiffImagePlugin.ImageFileDirectory_v2()
+            tags[274] = turn
+            Image.fromarray(colour).save(f"{folder}/a/turn{turn}.tif", tiffinfo=tags)
+        Image.fromarray(colour).convert("CMYK").save(f"{folder}/a/inks.tif")
+        Image.fromarray(colour).convert("CMYK").save(f"{folder}/a/inks_jpeg.jpg")
+        Image.fromarray(colour).save(f"{folder}/a/jp2.jp2")
+        run("dl2-transcode", "--quiet", "--codec", "ppm", folder, out)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dataset = dt.Dataset(folder, "all")
+            images = {os.path.basename(key): numpy.asarray(dataset[i][0]) for i, key in enumerate(dataset.dataset.keys)}
+        self.assertEqual([str(w.message).split(": ")[1] for w in caught],
+                         ["1 images have more than 8 bits a sample, and are loaded at 8"])
+        for name, image in images.items():
+            theirs = numpy.asarray(Image.open(f"{out}/ppm/a/{name}.ppm").convert("RGB"))
+            numpy.testing.assert_array_equal(image, theirs, name)
+        for name in "deep", "deep_png", "deep_tiff":
+            self.assertLess(abs(images[name][..., 0] - gray / 257).max(), 0.51, name)
+        numpy.testing.assert_array_equal(images["turn3"], colour[::-1, ::-1])
+        numpy.testing.assert_array_equal(images["turn6"], numpy.rot90(colour, -1))
+        batches = dl2.Loader(dataset.dataset, 1, (32, 48), train=False, val_crop="squash")
+        for image, batch in zip(images.values(), batches):
+            if image.shape == (32, 48, 3):
+                self.assertLessEqual(abs(numpy.asarray(batch.images)[0].astype(int) - image).max(), 1)
+
+    @needs_pillow
     def test_what_is_no_image(self):
         folder = f"{scratch.name}/none"
         write_picture(f"{folder}/a/0.ppm", 9, 9, 0, 255, 0)
         os.truncate(f"{folder}/a/0.ppm", 50)
-        with self.assertRaisesRegex(dl2.Error, f"{folder}/a/0.ppm: Pillow cannot decode it"):
+        with self.assertRaisesRegex(dl2.Error, f"{folder}/a/0.ppm: decode: PNM: the file is cut short"):
             dt.Dataset(folder, "all")[0]
 
     def test_contact_sheet(self):
