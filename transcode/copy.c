@@ -639,6 +639,11 @@ static void tell_left_out(const struct copy *copy)
                       copy->writer ? dl2_writer_left_out(copy->writer)
                                    : dl2_left_out_message(&copy->left_out, DL2_LEFT_OUT, why));
     dl2_progress_tell(copy->progress, dest, dl2_clip_packer_left_out(&copy->clip));
+    if (dl2_dataset_ignored(copy->dataset))
+        dl2_progress_message(copy->progress,
+                             "%s: files that are neither images nor beside one, such as "
+                             "annotations, are not copied: %zu",
+                             copy->options->source, dl2_dataset_ignored(copy->dataset));
 }
 
 /* Completes DEST. The summary is the last of a folder's files; else the writer takes it along. */

@@ -203,3 +203,6 @@ cmp "$work/yolo/labels/train/0.txt" "$work/yolos/jpeg-50@15/labels/train/0.txt" 
 quiet_about 'no source image accounts for it'
 run 0 --q 50 --container tar --short 15 "$src" "$work/packed"
 said "$src: variants in tar get no files of annotations, such as annotations/instances.json; dl2's loader takes the source's and scales"
+# A copy has none, and says so.
+run 0 --copy --container tar "$src" "$work/copy"
+said "$src: files that are neither images nor beside one, such as annotations, are not copied: 2"
