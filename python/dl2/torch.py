@@ -17,7 +17,9 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import sys
 import warnings
+import weakref
 from multiprocessing import context, sharedctypes
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -119,6 +121,13 @@ class _Notes:
             self._end.value = end  # last: who reads in between sees whole lines
 
 
+def _refuse_divided_again(caller: Any, world: int) -> None:
+    """accelerate's prepare() puts these around an IterableDataset's DataLoader."""
+    if world > 1 and type(caller).__name__ in ("DataLoaderDispatcher", "IterableDatasetShard"):
+        raise ValueError(f"accelerate would divide the batches of this loader once more, and each of {world} processes "
+                         "would see a part of its own part: give prepare() the Loader itself, not a DataLoader of it")
+
+
 def _pinned(size: int) -> Any:
     """Page-locked memory, which a graphics card copies from by itself; a buffer that keeps it."""
     tensor = torch.empty(size, dtype=torch.uint8, pin_memory=True)
@@ -217,7 +226,7 @@ class Loader(data.IterableDataset):
                  batch_transform(images, targets), and returns what it is
     settings     all others of dl2.Loader: workers, drop_last, area, flip, augment, external, ...
 
-    Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
+    Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses the next. state_dict() and
     load_state_dict() stop and continue in the middle of an epoch, as torchdata's StatefulDataLoader
     expects. All ranks have len(loader) batches. In training, len(dataset) % world images, others in
     every epoch, are left out and none is repeated; in validation each image comes exactly once, so
@@ -248,7 +257,8 @@ class Loader(data.IterableDataset):
     images.clone() keeps one longer.
 
     torch.utils.data.DataLoader(loader, batch_size=None) works, too, with num_workers=0 or 1; epochs
-    go on as without. One loader already uses all cores: `workers` threads, not processes.
+    go on as without. One loader already uses all cores: `workers` threads, not processes. Lightning's
+    Trainer and accelerate's prepare() take the loader itself, without a DataLoader.
     """
 
     def __init__(self, path: Path, batch_size: int = 64,
@@ -314,6 +324,10 @@ class Loader(data.IterableDataset):
             raise ValueError(f"mean {self._mean} and std {self._std}: values are 0 to 1 here, so divide numbers for "
                              "0 to 255 by 255")
         self._pin_memory = torch.cuda.is_available() if pin_memory is None else pin_memory
+        if self._pin_memory and not torch.cuda.is_available():  # a warning, as DataLoader's
+            warnings.warn("pin_memory has no effect: this PyTorch has no CUDA, or sees no card",
+                          UserWarning, stacklevel=2)
+            self._pin_memory = False
         made = torch.uint8 if on_card else self.dtype  # by the C loader: a card converts bytes itself
         self._seed_given = seed is not None
         self._takes_world = rank is None  # torch.distributed's, as it is now
@@ -330,6 +344,8 @@ class Loader(data.IterableDataset):
         self._given: Optional[dict[str, Any]] = None  # the position of the batches that were given, not sent
         self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
         self._begun: Optional[int] = None  # the epoch that this process's loader has begun, and no `for` yet
+        self._chosen: Optional[int] = None  # set_epoch()'s, until a `for` begins it
+        self._running: Optional[weakref.ref[Any]] = None  # the iterator that the loader's batches go to
         # The epoch of the next `for`. A DataLoader makes each `for` a worker process, which sees it.
         self._next = sharedctypes.RawValue("Q", 0)
         self._notes = _Notes()  # of the worker process: what it could not read
@@ -417,33 +433,54 @@ class Loader(data.IterableDataset):
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Batch]:
-        loader = self.loader
         if self._takes_world and _world() > 1 and _world() != self._settings["world"]:
             warnings.warn(f"the loader was made before torch.distributed was initialised, {_WHOLE_EPOCH}",
                           RuntimeWarning, stacklevel=2)
+        if getattr(sys._getframe(1).f_locals.get("self"), "auto_collation", False):  # the DataLoader's fetcher
+            raise ValueError("a dl2.torch.Loader makes whole batches, and a DataLoader would make batches of batches: "
+                             "DataLoader(loader, batch_size=None)")
+        return _OnCard(self) if self.device.type == "cuda" else _OnCpu(self)
+
+    def _begin(self, batches: Any) -> Iterator[dl2.Batch]:
+        """What the iterator `batches` gives: the epoch that was chosen last, or the next."""
+        loader = self.loader
         if data.get_worker_info() is not None:
             epoch = self._next.value
             if epoch != self._begun:
                 loader.start_epoch(epoch)
             self._next.value = epoch + 1
-        self._begun = self._resumed = self._given = None
-        return _OnCard(self, loader) if self.device.type == "cuda" else _OnCpu(self, loader)
+        elif self._chosen is not None:
+            loader.start_epoch(self._chosen)
+        self._begun = self._resumed = self._given = self._chosen = None
+        self._running = weakref.ref(batches)
+        return iter(loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch; the next `for` goes through it. No effect where load_state_dict() has
-        just begun the same epoch, so that a loop over epochs continues in the middle of one."""
-        if epoch == self._resumed:
-            return
-        self.loader.start_epoch(epoch)
-        self._start, self._given, self._resumed = epoch, None, None
-        self._begun = self._next.value = epoch
+        """Chooses the epoch of the next `for`, also of one that has taken no batch yet; one that has
+        goes on. No effect where load_state_dict() has just begun the same epoch, so that a loop over
+        epochs continues in the middle of one."""
+        _refuse_divided_again(sys._getframe(1).f_locals.get("self"), self._settings["world"])
+        if not 0 <= epoch < 1 << 64:
+            raise ValueError(f"an epoch is a number of 0 or above, not {epoch!r}")
+        if epoch != self._resumed:
+            self._chosen = self._next.value = epoch
+            self._start = self._resumed = None
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: a dict that torch.save() and JSON take."""
+        if self._chosen is not None and not self._is_running():
+            self.loader.start_epoch(self._chosen)
+            self._start = self._begun = self._chosen
+            self._chosen = self._given = None
         state = dict(self._given) if self._given else self.loader.state()
         if self.mixup or self.cutmix:
             state["settings"] = {**state["settings"], "mixup": self.mixup, "cutmix": self.cutmix}
         return state
+
+    def _is_running(self) -> bool:
+        """Is a `for` in the middle of an epoch?"""
+        running = self._running is not None and self._running() is not None
+        return running and 0 < self.loader.state()["step"] < len(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where state_dict() was asked, in this or another process. ValueError, naming
@@ -460,7 +497,7 @@ class Loader(data.IterableDataset):
         if not self._seed_given and seed is not None and seed != self._settings["seed"]:
             self._settings["seed"], self._start, self._loader = seed, None, None  # made anew, with it
         self.loader.resume(state)
-        self._start, self._given, self._resumed = state, None, state["epoch"]
+        self._start, self._given, self._chosen, self._resumed = state, None, None, state["epoch"]
         self._begun = self._next.value = state["epoch"]
 
     def _targets(self, batch: dl2.Batch) -> Any:
@@ -491,7 +528,7 @@ class Loader(data.IterableDataset):
         """For pickle, and so for processes that are spawned: what is needed to make it anew."""
         start = self.state_dict()
         spawning = context.get_spawning_popen() is not None
-        return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None,
+        return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None, "_running": None,
                 "_start": start, "_next": self._next if spawning else start["epoch"],
                 "_notes": self._notes if spawning else None}
 
@@ -513,22 +550,26 @@ class _OnCpu:
     """The batches of an epoch. It keeps none of them: the memory is the loader's again as soon as
     the caller lets go of the tensors."""
 
-    def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
-        self._owner, self._batches = owner, iter(loader)
+    def __init__(self, owner: Loader) -> None:
+        self._owner = owner
         self._permutes = owner.layout == "channels_last"
         self._in_worker = data.get_worker_info() is not None
+        # Begun with the first batch, so that set_epoch() still chooses; a worker process is told of it with the epoch.
+        self._batches: Optional[Iterator[dl2.Batch]] = owner._begin(self) if self._in_worker else None
 
     def __iter__(self) -> _OnCpu:
         return self
 
     def __next__(self) -> Batch:
+        if self._batches is None:
+            self._batches = self._owner._begin(self)
         try:
             batch = next(self._batches)
         finally:
             if self._in_worker:
                 self._owner._note_bad()
         self._owner._start = batch.epoch + 1
-        if not self._in_worker:
+        if not self._in_worker and self._owner._chosen is None:
             self._owner._next.value = batch.epoch + 1
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._permutes:
@@ -540,13 +581,14 @@ class _OnCpu:
 class _OnCard:
     """The batches of an epoch on a card, the next of which is being copied."""
 
-    def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
-        self._owner, self._loader, self._batches = owner, loader, iter(loader)
+    def __init__(self, owner: Loader) -> None:
+        self._owner = owner
+        self._batches: Optional[Iterator[dl2.Batch]] = None  # begun with the first batch
+        self._ahead: Any = None
         self._stream = torch.cuda.Stream(owner.device)
         self._mean = torch.tensor(owner._mean, device=owner.device)
         self._std = torch.tensor(owner._std, device=owner.device)
         self._stream.wait_stream(torch.cuda.current_stream(owner.device))
-        self._send()
 
     def __iter__(self) -> _OnCard:
         return self
@@ -567,11 +609,14 @@ class _OnCard:
         return images, targets, copied
 
     def _send(self) -> None:
-        self._owner._given = self._loader.state()
+        self._owner._given = self._owner.loader.state()
         batch = next(self._batches, None)
         self._ahead = None if batch is None else (batch, self._copy(batch))
 
     def __next__(self) -> Batch:
+        if self._batches is None:
+            self._batches = self._owner._begin(self)
+            self._send()
         if self._ahead is None:
             self._owner._given = None
             raise StopIteration

@@ -71,6 +71,12 @@ class Tensors(unittest.TestCase):
                 torch.testing.assert_close(seen.float(), theirs.float(), rtol=close, atol=close)
                 self.assertTrue(torch.equal(targets, labels))
 
+    def test_pinned_without_a_card(self):
+        with mock.patch.object(torch.cuda, "is_available", lambda: False):
+            with self.assertWarnsRegex(UserWarning, "pin_memory has no effect"):
+                loader = make(pin_memory=True)
+            self.assertTrue(torch.equal(epoch_of(loader)[0], epoch_of(make())[0]))
+
     def test_not_normalised(self):
         for settings, expected in (({"mean": None, "std": None}, lambda x: x / 255),
                                    ({"mean": (0.5,) * 3, "std": (0.25,) * 3}, lambda x: (x / 255 - 0.5) / 0.25),
@@ -226,6 +232,40 @@ class Epochs(unittest.TestCase):
             batches.set_epoch(epoch)
             self.assertEqual(epoch_of(batches)[1].tolist(), first[epoch])
         self.assertEqual(epoch_of(batches)[1].tolist(), first[2])
+
+    def test_set_epoch(self):
+        """It chooses the next `for`, and one that has taken no batch yet; one that has goes on."""
+        batches = make()
+        epochs = [epoch_of(batches)[1].tolist() for _ in range(4)]
+        batches = make()
+        running = iter(batches)  # as Lightning does: an iterator, the epoch, and then the batches
+        batches.set_epoch(2)
+        rest = next(running)[1].tolist()
+        batches.set_epoch(1)
+        self.assertEqual(batches.state_dict()["epoch"], 2)
+        self.assertEqual(rest + epoch_of(running)[1].tolist(), epochs[2])
+        self.assertEqual((batches.state_dict()["epoch"], batches.state_dict()["step"]), (1, 0))
+        self.assertEqual([epoch_of(batches)[1].tolist() for _ in range(2)], epochs[1:3])
+        for _ in batches:
+            break
+        self.assertEqual((batches.state_dict()["epoch"], batches.state_dict()["step"]), (3, 1))
+        batches.set_epoch(0)
+        self.assertEqual(pickle.loads(pickle.dumps(batches)).state_dict(), batches.state_dict())
+        self.assertEqual((batches.state_dict()["epoch"], batches.state_dict()["step"]), (0, 0))
+        self.assertEqual(epoch_of(batches)[1].tolist(), epochs[0])
+        running = iter(batches)
+        for _ in range(len(batches)):  # without a look behind the last
+            next(running)
+        batches.set_epoch(3)
+        self.assertEqual(batches.state_dict()["epoch"], 3)
+        for wrong in -1, 1 << 64:
+            with self.assertRaisesRegex(ValueError, "an epoch is a number of 0 or above"):
+                batches.set_epoch(wrong)
+        batches.set_epoch(1)
+        state = batches.state_dict()
+        batches.set_epoch(2)
+        batches.load_state_dict(state)
+        self.assertEqual(epoch_of(batches)[1].tolist(), epochs[1])
 
     def test_state_dict(self):
         for settings in {}, {"dtype": "float16"}, {"batching": "completion"}:
@@ -385,7 +425,7 @@ class Targets(unittest.TestCase):
         loader = make(mixup=0.2)
         self.assertFalse(hasattr(loader.dataset, "set_epoch") or hasattr(loader.batch_sampler, "set_epoch"))
         loader.sampler.set_epoch(3)
-        self.assertEqual((next(iter(make(mixup=0.2).loader)).epoch, loader.loader.state()["epoch"]), (0, 3))
+        self.assertEqual((next(iter(make(mixup=0.2).loader)).epoch, loader.state_dict()["epoch"]), (0, 3))
         self.assertEqual((len(loader.sampler), loader.batch_size, len(loader)), (40, 8, 5))
         with self.assertRaisesRegex(TypeError, "draws its own order"):
             iter(loader.sampler)
@@ -513,6 +553,12 @@ class DataLoaders(unittest.TestCase):
         self.assertEqual(notes.read(), ["one", "two\udcff", "three"])
         notes.add([str(n) * 1000 for n in range(100, 300)])
         self.assertEqual((len(notes.read()), notes.read()[-1]), (3 + 87 + 1, "... and 113 more"))
+
+    def test_batches_of_batches(self):
+        for workers in (0,) if SANITIZED else (0, 1):
+            for size in {}, {"batch_size": 4}:
+                with self.assertRaisesRegex(ValueError, r"DataLoader\(loader, batch_size=None\)"):
+                    next(iter(DataLoader(make(), num_workers=workers, **size)))
 
     def test_in_this_process(self):
         expected = epoch_of(make())
@@ -752,7 +798,7 @@ class Card(unittest.TestCase):
 
     def on_card(self, batches):
         batches._resumed = batches._given = None
-        return dt._OnCard(batches, batches.loader)
+        return dt._OnCard(batches)
 
     def test_same_batches(self):
         for layout in "NCHW", "NHWC", "channels_last":
