@@ -261,6 +261,7 @@ static int vit(struct dl2_graph *g, int v, unsigned classes, unsigned patch, uns
                unsigned depth, unsigned heads, unsigned mlp)
 {
     const int class_token = dl2_graph_class_token(g, "class_token", channels);
+    dl2_graph_need_patches(g, v, patch);
     v = dl2_graph_conv_bias(g, "conv_proj", v, channels, patch, patch, 0, DL2_INIT_LECUN);
     v = dl2_graph_tokens(g, "encoder.pos_embedding", v, class_token);
     for (unsigned i = 0; i < depth; i++) {

@@ -189,6 +189,18 @@ static void graph_too_small(struct dl2_graph *g, const char *layer)
                       graph_input(g, input, sizeof input), g->arch, layer);
 }
 
+void dl2_graph_need_patches(struct dl2_graph *g, int in, unsigned patch)
+{
+    char input[96];
+    if (g->status ||
+        (g->values[in].sides.height % patch == 0 && g->values[in].sides.width % patch == 0))
+        return;
+    g->status = dl2_error_set(g->error, DL2_ERR_ARGUMENT,
+                              "%s do not fit %s, whose patches of %ux%u pixels would leave a part "
+                              "of them out: choose sides that are multiples of %u",
+                              graph_input(g, input, sizeof input), g->arch, patch, patch, patch);
+}
+
 /* A layer that moves a window over `in`. */
 static struct dl2_layer *graph_add_window(struct dl2_graph *g, enum dl2_layer_kind kind,
                                           const char *name, int in, unsigned channels,

@@ -178,6 +178,8 @@ int dl2_graph_linear(struct dl2_graph *graph, const char *name, int in, unsigned
 
 /* -- for tokens: values of width 1 with a row for each token -- */
 
+/* Fails where patches of that size leave a part of `in` out. */
+void dl2_graph_need_patches(struct dl2_graph *g, int in, unsigned patch);
 /* Turns the patches of `in` into tokens after the class token; `name` names the positions. The
  * class token comes from dl2_graph_class_token(), as it has another place in the state_dict. */
 int dl2_graph_class_token(struct dl2_graph *graph, const char *name, unsigned channels);
