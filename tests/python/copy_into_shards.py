@@ -42,6 +42,15 @@ if kind == "parquet":
     about = {"info": {"features": {"label": names, "several": names}}}
     table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
     pyarrow.parquet.write_table(table, folder + "/source.parquet")
+    # As a folder from the Hub: three splits, one of two files, one of which has an image that is null.
+    data = folder + "/hub/data"
+    os.makedirs(data)
+    for name, rows in {"train-00000-of-00002": [0, 1], "train-00001-of-00002": [2, None], "validation-00000-of-00001": [3, 4],
+                       "test-00000-of-00001": [5]}.items():
+        part = pyarrow.table({"image": pyarrow.array([row if row is None else {"bytes": files[row], "path": None} for row in rows],
+                                                     table.schema.field("image").type),
+                              "label": [0 if row is None else labels[row] for row in rows]})
+        pyarrow.parquet.write_table(part.replace_schema_metadata(table.schema.metadata), f"{data}/{name}.parquet")
 elif kind == "mds":
     from streaming import MDSWriter
     with MDSWriter(out=folder + "/source", columns={"image": "jpeg", "thumbnail": "pil", "label": "int"},

@@ -24,6 +24,34 @@ for kind in parquet/pyarrow mds/streaming beton/ffcv; do
         expect 1 "$DL2_PEER_PYTHON" "$srcdir/examples/copy_into_shards.py" --label several "$source" "$at/other"
         said 'row 0 has the label [0, 0], which is not the number of one class'
         rm -r "$at/other.tmp"
+        # A folder from the Hub: its splits stay apart, and what has no image is counted.
+        copy() { "$DL2_PEER_PYTHON" "$srcdir/examples/copy_into_shards.py" "$@"; }
+        expect 0 copy "$at/hub" "$at/apart"
+        is "$(sed -n 's/.*apart/apart/p' "$work/out" | sort)" "apart/test: 1 images, 1 shards; 0 images were pixels and are PNG files now, 0 have no class, 0 rows had no image
+apart/train: 3 images, 1 shards; 0 images were pixels and are PNG files now, 0 have no class, 1 rows had no image
+apart/validation: 2 images, 1 shards; 0 images were pixels and are PNG files now, 0 have no class, 0 rows had no image" "the summary"
+        grep -q 'train-00001-of-00002.parquet, row 1 has no image, and is left out' "$work/out" || fail "$(cat "$work/out")"
+        expect 0 dl2-transcode --quiet --copy "$at/apart" "$at/apart-copy"
+        is "$(cd "$at/apart-copy" && for split in *; do [ ! -d $split ] || find $split -name '*.??g' | sort; done)" "test/two words/000000000.jpg
+train/daisy.x/000000001.jpg
+train/rose/000000000.png
+train/two words/000000002.png
+validation/daisy.x/000000001.png
+validation/rose/000000000.jpg" "what is in which split"
+        expect 0 copy --split train "$at/hub/data" "$at/one"
+        grep -q '/one: 3 images' "$work/out" || fail "$(cat "$work/out")"
+        expect 1 copy --split holdout "$at/hub" "$at/none"
+        said 'has no split holdout, but test, train, validation'
+        expect 1 copy "$at/hub" "$at/train"
+        said 'choose one by --split'
+        expect 1 copy "$at/hub/data/train-00000-of-00002.parquet,$at/hub/data/test-00000-of-00001.parquet" "$at/none"
+        said 'would mix the splits test, train'
+        mkdir "$at/hub/other" && cp "$at/hub/data/train-00000-of-00002.parquet" "$at/hub/other/"
+        expect 1 copy "$at/hub" "$at/none"
+        said 'files in several folders'
+        mkdir "$at/empty"
+        expect 1 copy "$at/empty" "$at/none"
+        said 'neither Parquet files nor an index.json'
     fi
     [ ! -e "$at/other" ] || fail "$kind: a folder of a copy that failed"
     expect 0 dl2-transcode --quiet --copy "$at/shards" "$at/copy"
