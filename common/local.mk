@@ -12,6 +12,7 @@ libcommon_la_SOURCES = \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \
 	common/monitor.c common/monitor.h \
+	common/nearest.c common/nearest.h \
 	common/nvml.c common/nvml.h \
 	common/option.c common/option.h \
 	common/process.c common/process.h \

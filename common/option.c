@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/nearest.h"
 #include "common/quote.h"
 #include "common/streams.h"
 #include "common/thread.h"
@@ -12,6 +13,7 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -73,6 +75,44 @@ static size_t find_row(const struct rows *rows, const char *name)
            (!rows->list[i].option->name || strcmp(rows->list[i].option->name, name) != 0))
         i++;
     return i;
+}
+
+/* ---- Unknown names ---- */
+
+/* Rows of every program. */
+static const struct dl2_option jobs_option = {.type = DL2_OPTION_UINT,
+                                              .name = "jobs",
+                                              .metavar = "N",
+                                              .help = "Number of worker threads",
+                                              .min = 1,
+                                              .max = 1024,
+                                              .also = "workers,num-workers,threads,num-threads"};
+static const struct dl2_option quiet_option = {
+    .name = "quiet", .help = "Print no progress, only results and errors", .also = "silent"};
+
+/* Into `text` "; did you mean --lr=RATE (Peak learning rate)?" where an option with one of the
+ * roles, or any with 0, has about that name, else "". */
+static void suggest(const struct rows *rows, const char *name, unsigned roles, char *text,
+                    size_t size)
+{
+    struct dl2_nearest nearest = {.given = name};
+    const struct dl2_option *best = NULL;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct dl2_option *option = rows->list[i].option;
+        if (option->name && (!roles || option->roles & roles) &&
+            dl2_nearest_try(&nearest, option->name, option->also))
+            best = option;
+    }
+    for (int i = 0; !roles && i < 2; i++) {
+        const struct dl2_option *option = i ? &quiet_option : &jobs_option;
+        if (dl2_nearest_try(&nearest, option->name, option->also))
+            best = option;
+    }
+    *text = '\0';
+    if (best)
+        snprintf(text, size, "; did you mean %s%s%s%s (%.*s)?", roles ? "" : "--", best->name,
+                 best->metavar && !roles ? "=" : "", best->metavar && !roles ? best->metavar : "",
+                 (int)strcspn(best->help, ",:;("), best->help);
 }
 
 /* ---- Values ---- */
@@ -268,10 +308,12 @@ int dl2_option_from_user(const struct dl2_option *options, void *values, const c
 {
     const struct rows rows = list_rows(options, values);
     const size_t i = find_row(&rows, name);
-    if (i == rows.count)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "there is no such option; --help lists those that models may differ "
-                             "in");
+    if (i == rows.count) {
+        char hint[256];
+        suggest(&rows, name, role, hint, sizeof hint);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no such option%s",
+                             *hint ? hint : "; --help lists those that models may differ in");
+    }
     const struct dl2_option *option = rows.list[i].option;
     if (!(option->roles & role))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -339,11 +381,11 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
 {
     const struct argp_option common[] = {
         {.doc = "Options for running:"},
-        {.name = "jobs",
+        {.name = jobs_option.name,
          .key = KEY_JOBS,
-         .arg = "N",
+         .arg = jobs_option.metavar,
          .doc = "Number of worker threads [one per processor]"},
-        {.name = "quiet", .key = KEY_QUIET, .doc = "Print no progress, only results and errors"},
+        {.name = quiet_option.name, .key = KEY_QUIET, .doc = quiet_option.help},
         {.name = "completion", .key = KEY_COMPLETION, .flags = OPTION_HIDDEN},
         {.name = "version",
          .key = KEY_VERSION,
@@ -499,8 +541,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     switch (key) {
     case KEY_JOBS: {
-        const struct dl2_option jobs = {.type = DL2_OPTION_UINT, .min = 1, .max = 1024};
-        const struct row row = {&jobs, &parse->common->jobs, 0};
+        const struct row row = {&jobs_option, &parse->common->jobs, 0};
         if (parse_value(&row, text, &error) < 0)
             argp_error(state, "--jobs: %s", error.message);
         parse->common->jobs_given = true;
@@ -529,23 +570,60 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* getopt prints an option that it doesn't know unquoted, and file names, too, may begin with a
- * dash. */
-static void refuse_odd_options(const struct dl2_program *program, const struct argp_option *known,
-                               char **argv)
+/* The word's name, without its value, is no option, nor the beginning of one. */
+static void refuse_word(const struct parse *parse, const struct option *known, const char *word)
 {
-    for (char **text = argv + 1; *text && strcmp(*text, "--") != 0; text++) {
-        if (**text != '-' || strcmp(DL2_SHOWN(*text), *text) == 0)
-            continue;
-        const char *name = *text + 1 + ((*text)[1] == '-');
-        const size_t length = strcspn(name, "=");
-        bool is_known = false;
-        for (size_t i = 0; (known[i].name || known[i].doc) && !is_known; i++)
-            is_known = known[i].name && ((*text)[1] == '-' ? !strncmp(known[i].name, name, length)
-                                                           : known[i].key == *name);
-        if (!is_known)
-            exit(dl2_program_usage_error(program, "there is no option '%s'", *text));
+    char name[128], hint[256];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (; known->name; known++)
+        if (strncmp(known->name, name, strlen(name)) == 0)
+            return; /* argp lists what it may be */
+    suggest(&parse->rows, name, 0, hint, sizeof hint);
+    exit(dl2_program_usage_error(parse->program, "there is no option '--%s'%s", name, hint));
+}
+
+/*
+ * Says which option an unknown one may stand for. argp would not, and prints it unquoted, where
+ * file names, too, may begin with a dash.
+ */
+static int refuse_unknown(const struct parse *parse, const struct argp_option *table, int argc,
+                          char **argv)
+{
+    char letters[3 * DL2_MAX_OPTIONS + 8] = ":?";
+    struct option *known = dl2_calloc(DL2_MAX_OPTIONS + 8, sizeof *known);
+    char **words = dl2_calloc((size_t)argc + 1, sizeof *words);
+    size_t count = 0, used = strlen(letters);
+    int key;
+    for (const struct argp_option *row = table; known && (row->name || row->doc); row++) {
+        const int takes = !row->arg                          ? no_argument
+                          : row->flags & OPTION_ARG_OPTIONAL ? optional_argument
+                                                             : required_argument;
+        if (row->name)
+            known[count++] = (struct option){row->name, takes, NULL, row->key};
+        if (row->name && isalnum(row->key & 0xff) && row->key < 0x80)
+            used += (size_t)snprintf(letters + used, sizeof letters - used, "%c%.*s", row->key,
+                                     takes, "::");
     }
+    for (int i = 0; words && i < argc; i++)
+        words[i] = argv[i]; /* getopt changes their order */
+    if (!known || !words) {
+        free(known);
+        free((void *)words);
+        return dl2_error_memory(NULL, "options");
+    }
+    known[count++] = (struct option){"help", no_argument, NULL, '?'};
+    known[count++] = (struct option){"usage", no_argument, NULL, '?'};
+    opterr = optind = 0;
+    while (optopt = 0, (key = getopt_long(argc, words, letters, known, NULL)) != -1) {
+        if (key == '?' && optopt && !isprint(optopt))
+            exit(dl2_program_usage_error(parse->program, "there is no option '-\\x%02x'",
+                                         (unsigned char)optopt));
+        if (key == '?' && !optopt && strncmp(words[optind - 1], "--", 2) == 0)
+            refuse_word(parse, known, words[optind - 1]);
+    }
+    free(known);
+    free((void *)words);
+    return DL2_OK;
 }
 
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
@@ -558,14 +636,13 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     add_rows(&parse.rows, program->options, program->values, 0);
     struct argp_option *table = make_argp_rows(&parse);
     char *text = NULL;
-    if (!table || !parse.arguments ||
+    if (!table || !parse.arguments || refuse_unknown(&parse, table, argc, argv) < 0 ||
         asprintf(&text, "%s\v%s", program->summary, program->details ? program->details : "") < 0) {
         fprintf(stderr, "%s: out of memory\n", program->name);
         exit(DL2_EXIT_FAILED);
     }
     struct argp argp = {table, parse_option, program->synopsis, text, NULL, NULL, NULL};
     argp_err_exit_status = DL2_EXIT_USAGE;
-    refuse_odd_options(program, table, argv);
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
     if (common->jobs == 0)
         common->jobs = dl2_cpu_count();

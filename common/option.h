@@ -62,6 +62,7 @@ struct dl2_option {
     unsigned roles;      /* enum dl2_option_role */
     unsigned commands;   /* bits of the commands that it has an effect on; 0: all */
     const struct dl2_option *table;
+    const char *also; /* other programs' names for it, with commas: who types one gets a hint */
 };
 
 /* The maximum number of rows, included ones counted. */

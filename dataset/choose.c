@@ -47,8 +47,12 @@ int dl2_choose_refuse_empty(const struct dl2_dataset *dataset, const char *path,
                              whats[split < DL2_PARTS ? split : ALL_SPLITS],
                              dataset->container->looks_for);
     return dl2_error_set(error, DL2_ERR_FORMAT,
-                         "%s: no %s, but %s; name another split or another folder", path,
-                         whats[split], dl2_dataset_layout(dataset));
+                         "%s: no %s, but %s; name another split or another folder%s", path,
+                         whats[split], dl2_dataset_layout(dataset),
+                         split == DL2_PART_VAL && dataset->part_counts[DL2_PART_TRAIN]
+                             ? "; dl2-train --val-fraction 0.2, val_fraction=0.2 in Python, "
+                               "keeps a fifth of the training images for it"
+                             : "");
 }
 
 /* ---- Splits */

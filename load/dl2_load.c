@@ -101,7 +101,7 @@ static const struct dl2_option options[] = {
      "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes, the patch "
      "that is cut out: DEPTHxHEIGHTxWIDTH voxels",
      AT(options.loader.height), .parse = dl2_parse_output_size, .show = dl2_show_output_size,
-     .commands = LOADS},
+     .commands = LOADS, .also = "img-size,input-size,resolution,size,crop-size"},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "With --val, what is shown of an image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
@@ -144,7 +144,8 @@ static const struct dl2_option options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",
-     AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS},
+     AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS,
+     .also = "batch-size,bs"},
     {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out the last batch if it is not full",
      AT(options.loader.drop_last), .commands = LOADS},
     {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of order, crops, flips and augmentation",

@@ -91,31 +91,34 @@ enum {
 /* In the order of dl2.Loader's signature, which is made from this. Options of programs are below.
  */
 const struct dl2_loader_setting dl2_loader_setting_rows[] = {
-    ROW("batch", UNSIGNED, batch, "images of a batch", 0, .min = 1, .max = INFINITY),
+    ROW("batch", UNSIGNED, batch, "images of a batch", 0, .min = 1, .max = INFINITY,
+        .also = "batch_size,bs"),
     ROW("image_size", SIZE, height,
         "pixels of a square's side, or (height, width); of volumes (depth, height, width) of the "
         "patch that is cut out, without resizing",
-        0, .min = 1, .max = MAX_IMAGE_SIZE, .pixels = true),
+        0, .min = 1, .max = MAX_IMAGE_SIZE, .pixels = true,
+        .also = "size,crop_size,img_size,resolution"),
     ROW("train", BOOL, train,
         "shuffle; crop at random (a part `area` of the image, of this `aspect`), resize, "
         "flip at random. Else in order: resize the shorter side to `resize`, crop the middle",
-        0),
+        0, .also = "shuffle,is_train,training"),
     ROW("seed", UINT64, seed,
         "of order, crops, flips and augmentation: 0 unless it is given, so loaders that are "
         "to differ need one each. The same for any number of workers",
-        0),
-    ROW("workers", UNSIGNED, workers, "threads; 0: one for each core", 0),
+        0, .also = "generator,random_seed"),
+    ROW("workers", UNSIGNED, workers, "threads; 0: one for each core", 0,
+        .also = "num_workers,num_threads,threads"),
     ROW("adapt_workers", BOOL, adapt_workers,
         "`workers` is the most: fewer work while batches wait to be taken", 0),
     ROW("dtype", CHOICE, dtype,
         "'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to the "
-        "nearest 'float16' or 'bfloat16'",
+        "nearest 'float16' or 'bfloat16'; volumes are 'float32' unless it is given",
         PROCESSORS, dl2_dtype_words, .pixels = true),
     ROW("layout", CHOICE, layout,
         "of images: 'NHWC', [n, height, width, channels]; or 'NCHW', [n, channels, height, "
-        "width]; of volumes [n, depth, height, width, channels] or [n, channels, depth, height, "
-        "width]",
-        PROCESSORS, layouts, .pixels = true),
+        "width]; of volumes 'NCHW' unless it is given, [n, channels, depth, height, width]; or "
+        "'NHWC', [n, depth, height, width, channels]",
+        PROCESSORS, layouts, .pixels = true, .also = "memory_format,data_format"),
     ROW("mean", CHANNELS, mean,
         "with the floats: a number for each channel, of values from 0 to 1; None: 0. Numbers "
         "for values from 0 to 255 are a ValueError",
@@ -126,7 +129,7 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("resize", UNSIGNED, resize,
         "without train: the shorter side of an image before its crop; 0: image_size * 256 / "
         "224",
-        VALIDATION | IMAGES, .pixels = true),
+        VALIDATION | IMAGES, .pixels = true, .also = "resize_size"),
     ROW("val_crop", CHOICE, val_crop,
         "without train: 'center', the middle; or 'squash': resize the whole image to "
         "image_size, whatever its aspect",
@@ -157,11 +160,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "leave out the last batch of an epoch where it would hold fewer images", 0),
     ROW("area", RANGE, area_min,
         "of a crop for training, as a fraction of the image's: two numbers", TRAINING | IMAGES,
-        .pixels = true),
+        .pixels = true, .also = "scale"),
     ROW("aspect", RANGE, aspect_min, "of a crop for training, width by height: two numbers",
-        TRAINING | IMAGES, .pixels = true),
+        TRAINING | IMAGES, .pixels = true, .also = "ratio"),
     ROW("flip", BOOL, flip, "mirror half of the images for training", TRAINING | IMAGES,
-        .pixels = true),
+        .pixels = true, .also = "hflip,horizontal_flip"),
     ROW("interpolation", CHOICE, interpolation,
         "of the resize, by Pillow's definitions: 'bilinear', 'nearest', 'box', 'bicubic' or "
         "'lanczos'; all but the nearest are antialiased",
@@ -171,7 +174,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "`dl2-train --list augmentations` prints them, their settings and defaults. "
         "'NAME@FILE' is an operation of your own in a shared object, such as "
         "'grain@./libgrain.so:strength=20'",
-        TRAINING | PROCESSORS, .pixels = true),
+        TRAINING | PROCESSORS, .pixels = true,
+        .also = "transform,transforms,auto_augment,pipeline"),
     ROW("targets", NAMES, targets,
         "what samples have beside their images: extensions, such as ('json', 'txt') or "
         "'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has none. "
@@ -208,7 +212,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "with `boxes` of COCO's JSON: also masks, uint8 [k, height, width], from polygons or run "
         "lengths, as pycocotools draws them",
         PROCESSORS | IMAGES),
-    ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY),
+    ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY,
+        .also = "prefetch,prefetch_factor"),
     ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
     ROW("external_timeout", NUMBER, external.timeout,
         "seconds after which a command of `external` is killed; 0: 300", 0),
@@ -223,13 +228,13 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("max_bad", NUMBER, max_bad,
         "raise dl2.Error once more than this share of the dataset's samples can't be read "
         "(fewer than 100 samples count as 100); 1: never",
-        0, .max = 1),
-    ROW("rank", UNSIGNED, rank, "this loader's number among `world`", 0),
+        0, .max = 1, .also = "skip_bad"),
+    ROW("rank", UNSIGNED, rank, "this loader's number among `world`", 0, .also = "shard_id"),
     ROW("world", UNSIGNED, world,
         "loaders that share each epoch: all have as many batches. In training len(dataset) % "
         "world samples, others in each epoch, are left out; in validation none is, and the "
         "last batch of some ranks may be empty",
-        0),
+        0, .also = "world_size,num_shards,num_replicas"),
     ROW("shuffle_chunk", UNSIGNED, shuffle_chunk,
         "shuffle runs of so many neighbours; 0: single samples", TRAINING),
     ROW("shuffle_window", UNSIGNED, shuffle_window,
@@ -462,7 +467,8 @@ const struct dl2_option dl2_loader_options[] = {
      "randaugment:n=2:m=9,erase:p=0.25. NAME@FILE is an operation of a shared object of your own, "
      "for example grain@./libgrain.so:strength=20",
      AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none",
-     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
+     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
+     .also = "aa,auto-augment,transform,transforms"},
     {DL2_OPTION_UINT, "frames", 0, "N",
      "Frames to load of each clip, for datasets of clips; the last is repeated in clips that are "
      "too short",
@@ -484,7 +490,7 @@ const struct dl2_option dl2_loader_options[] = {
      "every run; completion: those that are ready first; aware: slow images join a later batch",
      AT(batching), .words = dl2_batching_words, .roles = DL2_OPTION_NOTED | DL2_OPTION_COMPARED},
     {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Number of batches held in memory", AT(depth),
-     .min = 2, .max = 1024},
+     .min = 2, .max = 1024, .also = "prefetch,prefetch-factor"},
     {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
      "Shuffle runs of N neighbours, for disks that seek slowly", AT(shuffle_chunk), .min = 1,
      .max = 4294967295.0, .unset = "shuffle single images", .roles = RUN},

@@ -52,6 +52,7 @@ struct dl2_loader_setting {
     const char *const *words; /* NULL ends them */
     double min, max;          /* both 0: no bounds beyond the type's and the words' */
     bool pixels;              /* decides what images hold, so that it belongs to a state */
+    const char *also;         /* other libraries' names for it, with commas; or NULL */
 };
 
 /* The table; a row without a name ends it. */

@@ -2,6 +2,8 @@
 /* dl2.Dataset: the encoded samples of a dataset, by number. */
 #include "python/py_dl2.h"
 
+#include "common/nearest.h"
+
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -160,6 +162,22 @@ static bool check_subset(PyObject *kwargs, int by)
     return !PyErr_Occurred();
 }
 
+/* False and TypeError for an argument that is none. */
+static bool check_names(PyObject *kwargs, char **names)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        struct dl2_nearest nearest = {.given = PyUnicode_AsUTF8AndSize(key, NULL)};
+        int i = 0;
+        for (; nearest.given && names[i] && strcmp(names[i], nearest.given) != 0; i++)
+            dl2_nearest_try(&nearest, names[i], NULL);
+        if (!nearest.given || !names[i])
+            return nearest.given && py_refuse_argument("Dataset()", key, nearest.name, NULL);
+    }
+    return true;
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {
@@ -179,7 +197,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     options.subset.fraction = 1;
     const char *subset_name = "draw", *kind_name = "auto";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(
+    if (!check_names(kwargs, names) ||
+        !PyArg_ParseTupleAndKeywords(
             args, kwargs, "O&|s$OO&pdsO&OzszO&O&dz:Dataset", names, PyUnicode_FSConverter, &path,
             &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
             &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,

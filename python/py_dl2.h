@@ -67,6 +67,10 @@ PyObject *py_enter(PyObject *self, PyObject *unused);
 /* A name of a table, ended by NULL; the number where it stands, or -1 and ValueError. */
 int py_choice(const char *what, const char *name, const char *const *names);
 
+/* TypeError: the function has no argument of that name, and `near`, unless it is NULL, may be
+ * meant, which is `help`, or NULL. False. */
+bool py_refuse_argument(const char *function, PyObject *name, const char *near, const char *help);
+
 /* PyArg_Parse's O& for whole numbers that an unsigned or a uint64_t holds. */
 int py_to_unsigned(PyObject *object, void *out);
 int py_to_uint64(PyObject *object, void *out);
@@ -96,6 +100,9 @@ char *py_loader_doc(void);
 
 /* ---- py_settings.c ---- */
 
+/* False and TypeError for a name that no argument of dl2.Loader has; NULL or a tuple of names that
+ * may be meant besides. */
+bool py_check_argument(PyObject *name, PyObject *others);
 /* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
 PyObject *py_settings_join(PyObject *kwargs);
 /* False and an exception for arguments that are none or make no sense. */

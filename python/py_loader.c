@@ -804,6 +804,16 @@ static PyObject *loader_dataset(struct py_loader *self, void *Py_UNUSED(closure)
     return Py_NewRef(self->dataset ? (PyObject *)self->dataset : Py_None);
 }
 
+/* For dl2.torch.Loader, whose own arguments are the others. */
+static PyObject *loader_check_argument(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *name, *others;
+    if (!PyArg_ParseTuple(args, "UO!:_check_argument", &name, &PyTuple_Type, &others) ||
+        !py_check_argument(name, others))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"start_epoch", (PyCFunction)(void (*)(void))loader_start_epoch, METH_VARARGS | METH_KEYWORDS,
      "start_epoch($self, epoch, step=0)\n--\n\n"
@@ -837,6 +847,8 @@ static PyMethodDef methods[] = {
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},
+    {"_check_argument", loader_check_argument, METH_VARARGS | METH_STATIC,
+     "TypeError for a name that no argument has; one of the others may be meant."},
     {"_repr_html_", py_sheet, METH_NOARGS,
      "For notebooks: the loader, and a contact sheet of its dataset."},
     {"__getnewargs_ex__", (PyCFunction)loader_getnewargs, METH_NOARGS, NULL},

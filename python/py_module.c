@@ -117,6 +117,14 @@ int py_choice(const char *what, const char *name, const char *const *names)
     return -1;
 }
 
+bool py_refuse_argument(const char *function, PyObject *name, const char *near, const char *help)
+{
+    PyErr_Format(PyExc_TypeError, "%s has no argument %R%s%s%s%s%s", function, name,
+                 near ? "; did you mean " : "", near ? near : "", near && help ? " (" : "",
+                 near && help ? help : "", near ? (help ? ")?" : "?") : "");
+    return false;
+}
+
 int py_to_uint64(PyObject *object, void *out)
 {
     PY_OWN PyObject *number = PyNumber_Index(object);

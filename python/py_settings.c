@@ -2,6 +2,8 @@
 /* The settings of a dl2.Loader, from arguments, and to loader.settings and the loader's state. */
 #include "python/py_dl2.h"
 
+#include "common/nearest.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -21,6 +23,25 @@ static PyObject *argument(PyObject *args, PyObject *kwargs, int number)
     return PyTuple_GetItem(args, number);
 }
 
+bool py_check_argument(PyObject *name, PyObject *others)
+{
+    struct dl2_nearest nearest = {.given = PyUnicode_AsUTF8AndSize(name, NULL)};
+    const struct dl2_loader_setting *row, *best = NULL;
+    for (int i = 0; nearest.given && (row = py_argument_at(i)); i++) {
+        if (strcmp(row->name, nearest.given) == 0)
+            return true;
+        if (dl2_nearest_try(&nearest, row->name, row->also))
+            best = row;
+    }
+    for (Py_ssize_t i = 0; nearest.given && others && i < PyTuple_Size(others); i++) {
+        const char *other = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(others, i), NULL);
+        if (other && dl2_nearest_try(&nearest, other, NULL))
+            best = NULL;
+    }
+    return !PyErr_Occurred() &&
+           py_refuse_argument("Loader()", name, nearest.name, best ? best->help : NULL);
+}
+
 static bool check_names(PyObject *args, PyObject *kwargs)
 {
     PyObject *key, *value;
@@ -32,16 +53,9 @@ static bool check_names(PyObject *args, PyObject *kwargs)
                      PY_POSITIONS, PyTuple_Size(args));
         return false;
     }
-    while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
-        int i = 0;
-        while (py_argument_at(i) &&
-               PyUnicode_CompareWithASCIIString(key, py_argument_at(i)->name) != 0)
-            i++;
-        if (!py_argument_at(i)) {
-            PyErr_Format(PyExc_TypeError, "Loader() has no argument %R", key);
+    while (kwargs && PyDict_Next(kwargs, &at, &key, &value))
+        if (!py_check_argument(key, NULL))
             return false;
-        }
-    }
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define DEFAULT_EPOCHS 30
 
@@ -307,7 +308,7 @@ const struct dl2_option dl2_train_options[] = {
      "validation, such folders of volumes (.npy, .nii, .nii.gz), a folder of IDX files, packed "
      "images, or postgresql://HOST/DATABASE?table=NAME; "
      "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
-     GIVEN(data), .commands = TRAINS},
+     GIVEN(data), .commands = TRAINS, .also = "dataset,root,train-dir,folder"},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
      .show = show_val, .unset = "the dataset's own", .commands = VALIDATES},
@@ -322,7 +323,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
      "write evaluation_report.json; settings not given are those of its run",
-     AT(run.evaluate), .commands = DL2_EVALUATION},
+     AT(run.evaluate), .commands = DL2_EVALUATION, .also = "eval,test,validate"},
     {DL2_OPTION_TEXT, "sensitivity", 0, "OUT",
      "With --evaluate: also write to OUT how much the network's loss depends on its input, which "
      "dl2-transcode fits JPEG's tables by; measured on random crops of the first --val, so give it "
@@ -348,7 +349,8 @@ const struct dl2_option dl2_train_options[] = {
      "DEPTHxHEIGHTxWIDTH voxels of the patches",
      AT(loader.height), .parse = parse_input_size, .show = dl2_show_output_size,
      .unset = "that of the architecture, see below",
-     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
+     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
+     .also = "img-size,input-size,resolution,size,crop-size"},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
      .roles = RUN | DL2_OPTION_FIT},
@@ -366,7 +368,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "What is shown of a validation image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
-     AT(loader.val_crop), .words = dl2_val_crop_words, .roles = PART, .commands = VALIDATES},
+     AT(loader.val_crop), .words = dl2_val_crop_words, .roles = PART, .commands = VALIDATES,
+     .also = "crop-mode"},
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
      "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
      .max = 8192, .unset = "8/7 of --image-size", .roles = PART, .commands = VALIDATES},
@@ -399,11 +402,13 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
-     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT},
+     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT,
+     .also = "model,network,backbone"},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
-     AT(run.pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = TRAINS},
+     AT(run.pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = TRAINS,
+     .also = "finetune,init,checkpoint-path"},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
@@ -411,11 +416,13 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "Device: auto, cuda (cuda:1 is the second card; untested on hardware), cpu or ref, if --list "
      "devices has it",
-     AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART},
+     AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART,
+     .also = "gpu"},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
      "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
-     AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL},
+     AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL,
+     .also = "precision,mixed-precision,fp16,bf16"},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
      AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN | DL2_OPTION_MODEL,
@@ -437,7 +444,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
     {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", GIVEN(ranks), .min = 1,
-     .max = 256, .unset = "", .roles = RUN},
+     .max = 256, .unset = "", .roles = RUN, .also = "nproc,nproc-per-node,processes,devices"},
     {DL2_OPTION_UINT, "gpus", 0, "N",
      "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)", GIVEN(gpus),
      .min = 1, .max = 256, .unset = ""},
@@ -457,32 +464,35 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
-     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
+     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
+     .also = "batch-size,bs"},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
-     .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS},
+     .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS,
+     .also = "grad-accum-steps,gradient-accumulation-steps"},
     {DL2_OPTION_REAL, "epochs", 'e', "N",
      "Number of epochs, not necessarily whole; with --time-budget the maximum", GIVEN(epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
-     .commands = DL2_TRAINING},
+     .commands = DL2_TRAINING, .also = "num-epochs,max-epochs"},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those listed below",
      AT(optimizer.kind), .words = dl2_optimizer_words,
      .unset = "adamw for vision transformers, sgd for the others", .roles = MODEL,
-     .commands = TRAINS},
+     .commands = TRAINS, .also = "opt"},
     {DL2_OPTION_FLAG, "freeze", 0, NULL,
-     "Train the last layer alone, for example of a --pretrained network: the other layers' weights "
-     "stay, and batch norm uses its running statistics, which stay, too",
+     "Train the last layer of a --pretrained network alone: the other layers' weights stay, and "
+     "batch norm uses its running statistics, which stay, too",
      GIVEN(freeze), .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(optimizer.lr), .min = 1e-12, .max = 1e6,
      .unset =
          "the optimizer's, listed below, for a step of 64 images over all processes; in proportion "
          "for others, with an adaptive optimizer to their square root",
-     .roles = MODEL, .commands = TRAINS},
+     .roles = MODEL, .commands = TRAINS, .also = "learning-rate,rate"},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
-     AT(optimizer.policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = TRAINS},
+     AT(optimizer.policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = TRAINS,
+     .also = "scheduler,sched,lr-scheduler,schedule"},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
      AT(optimizer.lr_per_epoch), .roles = MODEL, .commands = TRAINS},
@@ -491,7 +501,7 @@ const struct dl2_option dl2_train_options[] = {
      .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run",
      AT(optimizer.end_lr), .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr",
-     .roles = MODEL, .commands = TRAINS},
+     .roles = MODEL, .commands = TRAINS, .also = "min-lr,lr-min"},
     {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum; beta1 of adamw", AT(optimizer.momentum),
      .min = 0, .max = 1, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of an adaptive optimizer's mean of squared gradients",
@@ -503,7 +513,7 @@ const struct dl2_option dl2_train_options[] = {
      "Factor of half the sum of the squared weights in the loss; adamw: part of a weight that it "
      "loses in a step, times the learning rate",
      AT(optimizer.weight_decay), .min = 0, .max = 10, .unset = "the optimizer's", .roles = MODEL,
-     .commands = TRAINS},
+     .commands = TRAINS, .also = "wd"},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
      "Decay norms' parameters, biases and a transformer's tokens too", AT(optimizer.norm_decay),
      .roles = MODEL, .commands = TRAINS},
@@ -512,7 +522,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(optimizer.clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target that is spread over all classes", AT(optimizer.smoothing), .min = 0,
-     .max = 0.999, .roles = MODEL, .commands = TRAINS},
+     .max = 0.999, .roles = MODEL, .commands = TRAINS, .also = "smoothing"},
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend",
      AT(optimizer.mixup), .min = 0, .max = 1000, .roles = MODEL, .commands = TRAINS},
@@ -525,7 +535,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
-     AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = TRAINS},
+     AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = TRAINS,
+     .also = "model-ema,ema-decay"},
     {DL2_OPTION_UINT64, "seed", 0, "N",
      "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(seed),
      .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT, .commands = TRAINS},
@@ -535,7 +546,8 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(run.out),
-     .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE"},
+     .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE",
+     .also = "output,output-dir,save-dir,log-dir"},
     {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(run.name),
      .unset = "VARIANT-ARCH-seed-N", .roles = DL2_OPTION_MODEL},
     {DL2_OPTION_UINT, "trainers", 0, "N",
@@ -583,6 +595,35 @@ const struct dl2_option dl2_train_options[] = {
 
 /* ---- Evaluation ---- */
 
+/* Does the file's name end with one of the extensions? */
+static bool ends_with(const char *path, const char *const *extensions)
+{
+    const char *point = path ? strrchr(path, '.') : NULL;
+    for (; point && *extensions; extensions++)
+        if (strcasecmp(point, *extensions) == 0)
+            return true;
+    return false;
+}
+
+#define FOR_PYTORCH                                                                                \
+    "takes a safetensors file, and this is one of PyTorch's: convert it with "                     \
+    "safetensors.torch.save_file(torch.load(FILE), \"FILE.safetensors\")"
+
+/* By its first bytes, a ZIP archive's or a pickle's; or by its name, unless it is safetensors,
+ * whose header begins behind its length. */
+static bool is_of_pytorch(const char *path)
+{
+    unsigned char start[9] = {0};
+    FILE *file = path ? fopen(path, "rbe") : NULL;
+    const size_t length = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    if (length == sizeof start && start[8] == '{')
+        return false;
+    return memcmp(start, "PK\3\4", 4) == 0 || start[0] == 0x80 ||
+           ends_with(path, (const char *const[]){".pth", ".pt", ".ckpt", ".bin", ".pkl", NULL});
+}
+
 const char *const dl2_evaluation_options[] = {
     "arch",          "samples",      "image-size", "channels",   "frames",   "frame-step",
     "mask",          "mean",         "std",        "val-resize", "val-crop", "frame-sampling",
@@ -597,6 +638,8 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
     struct dl2_error error = DL2_ERROR_INIT;
     if (!config->run.evaluate)
         return 0;
+    if (is_of_pytorch(config->run.evaluate))
+        return dl2_program_usage_error(program, "--evaluate " FOR_PYTORCH);
     if (dl2_checkpoint_origin(config->run.evaluate, &config->run.origin, &error) < 0) {
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return DL2_EXIT_FAILED;
@@ -723,6 +766,12 @@ static int check_labels(const struct dl2_train_config *config, const struct dl2_
     return 0;
 }
 
+/* Where weights of images are expected. */
+static bool names_weights(const char *path)
+{
+    return is_of_pytorch(path) || ends_with(path, (const char *const[]){".safetensors", NULL});
+}
+
 /* Refuses options that exclude each other or that would have no effect. */
 static int check_effects(struct dl2_train_settings *settings, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
@@ -739,6 +788,14 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
          "goes with a stage of --stages, like photos:45:freeze"},
+        {!config->run.pretrained && !config->run.resume && !(config->run.measure > 0), "freeze",
+         "needs --pretrained FILE: it trains the last layer alone, on the other layers of a "
+         "network "
+         "that has learned something"},
+        {names_weights(config->loader.weights_file), "weights",
+         "is a file of lines KEY WEIGHT, how often each image is drawn; --pretrained FILE starts "
+         "from a network's weights"},
+        {is_of_pytorch(config->run.pretrained), "pretrained", FOR_PYTORCH},
         {!sizes_noise && !config->loader.mask, "classes",
          "needs --mask, or --loader synthetic without --data"},
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
@@ -752,7 +809,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "has no effect on synthetic data, which is not validated"},
         {!config->run.evaluate, "sensitivity", "needs --evaluate"},
         {config->run.evaluate && config->precision != DL2_PRECISION_FP32, "sensitivity",
-         "needs --amp fp32"},
+         "needs --amp off"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
          "works with one process only"},
         {config->loader.mask, "sensitivity", "is for networks that learn the class of an image"},
@@ -801,8 +858,11 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
                                                  : config->run.evaluate ? DL2_EVALUATION
                                                                         : VALIDATES);
     if (idle)
-        return dl2_program_usage_error(program, "--%s has no effect with --%s", idle,
-                                       measures ? "measure" : "evaluate");
+        return dl2_program_usage_error(
+            program, "--%s has no effect with --%s%s", idle, measures ? "measure" : "evaluate",
+            config->run.evaluate && strcmp(idle, "data") == 0
+                ? "; --val DIR names the dataset whose validation images it reads"
+                : "");
     if (dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules) != 0 ||
         dl2_subset_options_check(program, common, &config->data.subset) != 0)
         return DL2_EXIT_USAGE;

@@ -40,11 +40,12 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Codecs to encode with, of those below, each with settings if wanted, as in "
      "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
      "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
-     AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
+     AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES,
+     .also = "format,encoder"},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
      "(from, to, step); of videos their CRFs, lower is better, for example 23,28,35",
-     AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
+     AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES, .also = "quality,qualities"},
     {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
      "A quality for each image instead: the lowest at which it has this score by a metric of "
      "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
@@ -90,7 +91,8 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TEXT, "short", 0, "LIST",
      "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
      "is a variant of its own, as jpeg-75@320; smaller images keep their size",
-     AT(sizes[DL2_SHORT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
+     AT(sizes[DL2_SHORT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS,
+     .also = "size,resize,shorter-side,image-size"},
     {DL2_OPTION_TEXT, "max-side", 0, "LIST", "The same by the longer side: 512 is --fit 512x512",
      AT(sizes[DL2_MAX_SIDE]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
     {DL2_OPTION_TEXT, "fit", 0, "WxH,...",
@@ -176,7 +178,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(run.force),
-     .commands = DL2_WRITES | DL2_ENCODES_ALL},
+     .commands = DL2_WRITES | DL2_ENCODES_ALL, .also = "overwrite"},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
      "DEST that SOURCE lacks), with what lay beside them, instead of naming them",

@@ -15,6 +15,7 @@ of its own. This module needs PyTorch 1.13 or later (tried: 1.13 and 2.15); `imp
 from __future__ import annotations
 
 import ctypes
+import inspect
 import math
 import os
 import sys
@@ -171,6 +172,21 @@ def _sidecars(batch: dl2.Batch, indices: bool) -> Sidecars:
     return sidecars
 
 
+_ELSEWHERE = {"batch": "here it is batch_size", "memory": "here it is pin_memory",
+              "collate_fn": "batch_transform is a function of a batch",
+              "transform": "augment names operations on each image, batch_transform is a function of a batch, and "
+                           "dl2.torch.Dataset has transforms of your own"}
+
+
+def _check_names(settings: Dict[str, Any]) -> None:
+    """Names which option is meant by those that are none."""
+    own = tuple(name for name in inspect.signature(Loader).parameters if name != "settings")
+    for name in settings:
+        if name in _ELSEWHERE:
+            raise TypeError(f"Loader() has no argument {name!r}: {_ELSEWHERE[name]}")
+        dl2.Loader._check_argument(name, own)
+
+
 class _Sampler(data.Sampler):
     """What scripts ask of a DataLoader's sampler, for a loader, which draws its own order."""
 
@@ -271,6 +287,7 @@ class Loader(data.IterableDataset):
                  cutmix: float = 0, labels: Any = None, indices: bool = False,
                  batch_transform: Optional[Callable[..., Any]] = None, **settings: Any) -> None:
         super().__init__()
+        _check_names(settings)
         self.mixup, self.cutmix = float(mixup), float(cutmix)
         self.mixup_enabled = self.mixup > 0 or self.cutmix > 0  # timm's scripts switch it off
         self.batch_size, self.indices, self.batch_transform = batch_size, indices, batch_transform
@@ -296,9 +313,6 @@ class Loader(data.IterableDataset):
             raise ValueError("mixup and cutmix have no effect without train")
         if self.mixup and self.dtype == torch.uint8:
             raise ValueError("mixup blends floats: it goes with no dtype 'uint8', as cutmix does")
-        for name, ours in ("batch", "batch_size"), ("memory", "pin_memory"):
-            if name in settings:
-                raise TypeError(f"{name} is an argument of dl2.Loader: here it is {ours}")
         on_card = self.device.type == "cuda"
         if settings.get("decode", "cpu") != "cpu":
             if not on_card:

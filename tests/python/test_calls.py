@@ -331,6 +331,23 @@ class Words(unittest.TestCase):
                     self.assertTrue(getattr(thing, name).__doc__, name)
         self.assertIn("image_size=224", dl2.Loader.__text_signature__)
 
+    def test_what_is_meant(self):
+        """Of names that are no arguments: typing errors, and what other libraries call them."""
+        for call, text in ((lambda: dl2.Loader(flowers, num_workers=2), r"'num_workers'; did you mean workers \(threads; 0"),
+                           (lambda: dl2.Loader(flowers, batch_size=2), r"'batch_size'; did you mean batch \(images of a batch\)"),
+                           (lambda: dl2.Loader(flowers, shuffle=True), r"'shuffle'; did you mean train \(shuffle; crop"),
+                           (lambda: dl2.Loader(flowers, transform=None), r"'transform'; did you mean augment \("),
+                           (lambda: dl2.Loader(flowers, imgae_size=2), r"'imgae_size'; did you mean image_size \("),
+                           (lambda: dl2.Loader(flowers, nonsense=2), r"^Loader\(\) has no argument 'nonsense'$"),
+                           (lambda: dl2.Dataset(flowers, splitt="all"), r"^Dataset\(\) has no argument 'splitt'; did you mean split\?$"),
+                           (lambda: dl2.Dataset(flowers, nonsense=1), r"^Dataset\(\) has no argument 'nonsense'$")):
+            with self.assertRaisesRegex(TypeError, text):
+                call()
+
+    def test_help_of_volumes(self):
+        self.assertIn("Volumes are float32 [n, channels, depth, height, width]\nunless dtype and layout are given", dl2.Loader.__doc__)
+        self.assertIn("of volumes 'NCHW' unless it is given", " ".join(dl2.Loader.__doc__.split()))
+
     def test_stubs_say_what_is_there(self):
         """_core.pyi against the module: names, and arguments with their defaults."""
         with open(os.path.join(os.path.dirname(dl2.__file__), "_core.pyi")) as file:

@@ -524,6 +524,16 @@ class Seeds(unittest.TestCase):
             make()
 
 
+class Names(unittest.TestCase):
+    def test_what_is_meant(self):
+        for settings, text in (({"num_workers": 2}, r"did you mean workers \(threads"), ({"shuffle": True}, r"did you mean train \(shuffle"),
+                               ({"transform": None}, "augment names operations on each image, batch_transform is a function of a batch"),
+                               ({"batch": 8}, "here it is batch_size"), ({"mixpu": 1}, r"did you mean mixup\?$"),
+                               ({"nonsense": 1}, "has no argument 'nonsense'$"), ({"collate_fn": None}, "batch_transform")):
+            with self.assertRaisesRegex(TypeError, text):
+                make(**settings)
+
+
 class DataLoaders(unittest.TestCase):
     @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
     def test_bad_files_of_another_process(self):

@@ -13,13 +13,16 @@ alike() {
 }
 for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "--lr-policy step" "--lr-policy linear" \
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
-    "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
+    "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
     --no-flip "--augment vflip" "--interpolation bicubic" "--seed 1" "--data-seed 1" "--loader synthetic" \
     --balanced "--repeats 2" "--draws 8" "--weights weights"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
+expect 0 run $base --out warm --pretrained base/$CK
+expect 0 run $base --out frozen --pretrained base/$CK --freeze
+differ warm/$CK frozen/$CK --freeze
 expect 0 run $base --out adamw --optimizer adamw
 expect 0 run $base --out adamw-alike --optimizer adamw --lr 0.00017677669529663689 --weight-decay 0.05 --momentum 0.9 --beta2 0.999
 same adamw/$CK adamw-alike/$CK "adamw's defaults"
@@ -165,6 +168,36 @@ done
 for option in loader batching on-bad io decode gpu-input gpu-engine amp lr-policy; do
     explained $option dl2-train -d data
 done
+
+# What is meant, where another option or file was.
+advice() { # TEXT OPTION...
+    text=$1
+    shift
+    expect 2 run "$@" --out wrong
+    said "$text"
+}
+advice '--freeze needs --pretrained FILE' -d data --freeze
+advice '--freeze needs --pretrained FILE' -d data --freeze --skip-validation
+advice '--pretrained FILE starts from a network'"'s weights" -d data --weights x.safetensors
+advice '--pretrained takes a safetensors file, and this is one of PyTorch' -d data --pretrained x.pth
+printf 'PK\003\004' >torch-file
+advice '--pretrained takes a safetensors file, and this is one of PyTorch' -d data --pretrained torch-file
+cp base/$CK renamed.pth
+expect 0 run $base --out renamed --pretrained renamed.pth
+advice '--evaluate takes a safetensors file, and this is one of PyTorch' --evaluate x.pt --val data
+advice '--data has no effect with --evaluate; --val DIR names the dataset whose validation images it reads' --evaluate base/$CK -d data
+[ ! -e wrong ] || fail "wrong usage made a folder"
+mkdir unsplit && cp -R data/train unsplit/train
+expect 1 run -d unsplit --out wrong
+said '--val-fraction 0.2, val_fraction=0.2 in Python, keeps a fifth of the training images for it'
+rm -rf wrong
+expect 0 run -d unsplit --val-fraction 0.2 --out wrong
+rm -rf wrong
+for size in 20 16x20 20x16; do
+    expect 1 run -d data -a vit_tiny --image-size $size --out wrong --restart
+    said 'do not fit vit_tiny, whose patches of 8x8 pixels would leave a part of them out: choose sides that are multiples of 8'
+done
+rm -rf wrong
 
 # A rate that is far too high ends with advice, not with a checkpoint full of nothing.
 expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99 --out diverged

@@ -24,7 +24,7 @@ allowed() {
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
     study) echo common ;;
     postgres) echo train/fit.h transcode quality codec pixels common ;;
-    python) echo loader/loader.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
+    python) echo common/nearest.h loader/loader.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
     *) fail "no such room: $1" ;;
     esac
 }
