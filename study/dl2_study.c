@@ -2,6 +2,7 @@
 /* dl2-study: plans a study, has its steps done, and shows the answer. */
 #include "common/file.h"
 #include "common/json.h"
+#include "common/nearest.h"
 #include "study/child.h"
 #include "study/decide.h"
 #include "study/engine.h"
@@ -131,6 +132,8 @@ static int run_plan(const struct dl2_study_plan *plan, struct dl2_words files)
         return dl2_slurm_run(plan, self);
     const int status = dl2_make_run(plan, rules, files);
     dl2_progress_line_clear();
+    if (status)
+        dl2_progress_tell_failed(study.out, plan->steps);
     return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
@@ -256,11 +259,15 @@ static void check_files(struct dl2_words goals, struct dl2_words files)
             is_made |=
                 dl2_words_have(dl2_words_of_json(json_object_get(step, "outputs")), files.at[f]);
         }
+        struct dl2_nearest nearest = {.given = files.at[f]};
+        for (size_t g = 0; dl2_goal_at(g); g++)
+            dl2_nearest_try(&nearest, dl2_goal_at(g)->name, NULL);
         if (!is_made)
             dl2_study_fail(DL2_EXIT_USAGE,
                            "there is no goal %s, and no file of that name in the "
-                           "study's plan; --help lists the goals",
-                           files.at[f]);
+                           "study's plan; %s%s",
+                           files.at[f], nearest.name ? "did you mean " : "--help lists the goals",
+                           nearest.name ? dl2_text("%s?", nearest.name) : "");
     }
     dl2_plan_discard(&plan);
 }

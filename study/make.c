@@ -91,8 +91,9 @@ int dl2_make_run(const struct dl2_study_plan *plan, const char *rules, struct dl
 {
     const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
     struct dl2_words command = {0};
-    dl2_words_more(&command, make && *make ? make : "make", "--no-print-directory", "-f", rules,
-                   NULL);
+    /* -k: hours of trainings are not given up for one that failed. */
+    dl2_words_more(&command, make && *make ? make : "make", "--no-print-directory", "-k", "-f",
+                   rules, NULL);
     /* Without -j this program chooses how much goes on at once. Variables follow a word "--". */
     const struct dl2_words words = dl2_words_split(flags ? flags : "");
     bool chosen = false;

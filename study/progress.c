@@ -16,9 +16,25 @@ static const char *done_file(const char *out)
     return dl2_text("%s/.make/done", out);
 }
 
+static const char *failed_file(const char *out)
+{
+    return dl2_text("%s/.make/failed", out);
+}
+
 void dl2_progress_reset(const char *out)
 {
     unlink(done_file(out));
+    unlink(failed_file(out));
+}
+
+/* Several steps may do so at once. */
+static void append(const char *path, const char *line)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || write(fd, line, strlen(line)) < 0)
+        fprintf(stderr, "dl2-study: %s: can't be written\n", path);
+    if (fd >= 0)
+        close(fd);
 }
 
 void dl2_progress_line_clear(void)
@@ -111,15 +127,42 @@ const char *dl2_progress_text(const char *out, const json_t *plan)
 
 void dl2_progress_note(const char *out, const json_t *plan, const char *step, double seconds)
 {
-    const char *line = dl2_text("%s\t%.3f\n", step, seconds);
-    const int fd = open(done_file(out), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0 || write(fd, line, strlen(line)) < 0)
-        fprintf(stderr, "dl2-study: %s: can't be written\n", done_file(out));
-    if (fd >= 0)
-        close(fd);
+    append(done_file(out), dl2_text("%s\t%.3f\n", step, seconds));
     if (json_is_true(json_object_get(plan, "quiet")))
         return;
     dl2_progress_line_clear();
     fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", dl2_progress_text(out, plan));
     fflush(stderr);
+}
+
+void dl2_progress_note_failed(const char *out, const char *step)
+{
+    append(failed_file(out), dl2_text("%s\n", step));
+}
+
+void dl2_progress_tell_failed(const char *out, const json_t *steps)
+{
+    const struct done done = read_done(out);
+    const char *text = dl2_text_of_file(failed_file(out));
+    const struct dl2_words failed = dl2_words_split(text ? text : "");
+    size_t waiting = 0, i;
+    json_t *step;
+    if (!failed.count)
+        return;
+    fprintf(stderr, "\n%zu step%s failed:\n", failed.count, failed.count == 1 ? "" : "s");
+    json_array_foreach(steps, i, step)
+    {
+        const char *name = dl2_json_get_text(step, "name", "");
+        const char *log = dl2_json_get_text(step, "log", NULL);
+        if (dl2_words_have(failed, name))
+            fprintf(stderr, "  %s%s%s\n", name, log ? ", see " : "", log ? log : "");
+        else
+            waiting +=
+                json_is_true(json_object_get(step, "needed")) && !dl2_words_have(done.names, name);
+    }
+    if (waiting)
+        fprintf(stderr, "%zu other%s that need%s their results %s not done, such as the report.\n",
+                waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "",
+                waiting == 1 ? "was" : "were");
+    fputs("The same command tries these again, and keeps what was done.\n", stderr);
 }

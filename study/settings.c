@@ -2,6 +2,7 @@
 #include "study/settings.h"
 
 #include "common/json.h"
+#include "common/nearest.h"
 #include "common/process.h"
 #include "common/quote.h"
 #include "common/thread.h"
@@ -88,7 +89,8 @@ static const struct dl2_option own_rows[] = {
      .unset = "none"},
     PARSED("qualities", "LIST",
            "1 to 100, higher is better, the same for all codecs; of videos CRFs, lower is better",
-           qualities, dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 75"),
+           qualities, dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 75",
+           .also = "quality"),
     PARSED("shorts", "LIST",
            "Resolutions: lengths of the shorter side that images are reduced to, pixels, and full, "
            "as in "
@@ -203,8 +205,41 @@ static void read_rows(const struct dl2_option *rows, void *values)
     }
 }
 
+static void try_rows(const struct dl2_option *rows, struct dl2_nearest *nearest, const char **best)
+{
+    for (; rows->type != DL2_OPTION_END; rows++) {
+        if (rows->type == DL2_OPTION_TABLE)
+            try_rows(rows->table, nearest, best);
+        else if (rows->name &&
+                 dl2_nearest_try(nearest, dl2_setting_variable(rows->name), rows->also))
+            *best = dl2_setting_variable(rows->name);
+    }
+}
+
+/* Of variables on make's command line, which MAKEFLAGS has behind a word "--", those that are
+ * nearly the name of a setting: make would not say a word of them. Others may be a makefile's own.
+ */
+static void refuse_misspelled(void)
+{
+    const char *flags = getenv("MAKEFLAGS");
+    const struct dl2_words words = dl2_words_split(flags ? flags : "");
+    bool are_variables = false;
+    for (size_t i = 0; i < words.count; i++) {
+        const char *name =
+            dl2_text("%.*s", (int)strspn(words.at[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), words.at[i]);
+        struct dl2_nearest nearest = {.given = name};
+        const char *best = NULL;
+        if (are_variables && words.at[i][strlen(name)] == '=' && strlen(name) > 3)
+            try_rows(dl2_study_options(), &nearest, &best);
+        if (best && strcmp(best, name) != 0)
+            dl2_study_fail(DL2_EXIT_USAGE, "there is no setting %s; did you mean %s?", name, best);
+        are_variables |= strcmp(words.at[i], "--") == 0;
+    }
+}
+
 void dl2_study_read_environment(struct dl2_study_options *options)
 {
+    refuse_misspelled();
     read_rows(dl2_study_options(), options);
     const char *jobs = getenv("JOBS");
     if (!jobs || options->jobs)

@@ -231,6 +231,7 @@ static int judge(const struct dl2_study_plan *plan)
             }
         dl2_free_list(names);
     }
+    dl2_progress_tell_failed(out, plan->steps);
     return DL2_EXIT_FAILED;
 }
 

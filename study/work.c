@@ -163,5 +163,7 @@ int dl2_work_do(const char *out, const char *name)
             status = works[i].run(&work);
     if (status == DL2_EXIT_OK)
         dl2_progress_note(out, plan, name, dl2_clock_wall() - began);
+    else
+        dl2_progress_note_failed(out, name);
     return status;
 }

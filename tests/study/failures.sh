@@ -30,9 +30,11 @@ refused 'ROUNDS is "0": it is not between' ROUNDS=0
 refused 'ROUNDS is "x": x is not a whole number' ROUNDS=x
 refused "MEASURE is \"x\": 'x' is not a number" MEASURE=x
 refused 'MEASURE is "0": 0 is not between' MEASURE=0
+refused 'there is no setting QUALITY; did you mean QUALITIES?' QUALITY=50
+refused 'there is no setting EPOCH; did you mean EPOCHS?' EPOCH=3
 refused 'BUDGET is "9s": it has an effect with DECIDE=yes only' BUDGET=9s
 refused 'BUDGETS is "9s": it has an effect on study-time only' BUDGETS=9s
-refused 'there is no goal stdy' stdy
+refused "there is no goal stdy, and no file of that name in the study's plan; did you mean study?" stdy
 refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
 refused_of_loading 'STORAGES is "disk tape": tape is neither memory, disk, memory=SIZE, ' STORAGES='disk tape'
 refused_of_loading 'memory=1X: ' STORAGES=memory=1X
@@ -110,6 +112,21 @@ for how in 'exit 1' 'echo No space left on device >&2; exit 1' 'exit 0'; do
     ! grep -q 'Trained raw/convnet' "$work/out" || fail "a training that did nothing is called trained"
     cmp -s good.html results/report/report.html || fail "a report of trainings that failed"
 done
+# The others go on, and the end lists what failed; the same command trains that alone.
+instead dl2-train <<END
+case "\$*" in *train/raw/convnet/seed-1*) echo no room left >&2; exit 1 ;; esac
+exec "$builddir/dl2-train" "\$@"
+END
+expect 2 study QUALITIES=50 EPOCHS=3 PROGRAMS="$programs"
+is "$(sed -n 's/^Trained \([^:]*\):.*/\1/p' "$work/out" | sort | paste -sd ' ')" \
+    'jpeg-50/convnet/seed-1 jpeg-50/convnet/seed-2 raw/convnet/seed-2' "trainings beside one that failed"
+said 'no room left'
+said '1 step failed:'
+said '  train/raw/convnet/seed-1, see results/train/raw/convnet/seed-1/log'
+said '1 other that needs their results was not done, such as the report'
+cmp -s good.html results/report/report.html || fail "a report of trainings one of which failed"
+expect 0 study QUALITIES=50 EPOCHS=3
+is "$(sed -n 's/^Trained \([^:]*\):.*/\1/p' "$work/out")" raw/convnet/seed-1 "what is trained again"
 again dl2-train
 expect 0 study QUALITIES=50 EPOCHS=2
 [ "$(grep -c '"lr":' results/train/raw/convnet/seed-1/experiment_report.json)" -ge 2 ] || fail "not trained again"
