@@ -150,6 +150,28 @@ bool dl2_file_has(const char *path, const void *data, size_t size)
            (!size || !memcmp(there.data, data, size));
 }
 
+size_t dl2_text_mark(const void *text, size_t size)
+{
+    return size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
+int dl2_text_begin(struct dl2_bytes *text, struct dl2_error *error)
+{
+    const size_t mark = dl2_text_mark(text->data, text->size);
+    const bool wide = text->size >= 2 &&
+                      (!memcmp(text->data, "\xff\xfe", 2) || !memcmp(text->data, "\xfe\xff", 2));
+    if (wide)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is UTF-16; save it as UTF-8");
+    const uint8_t *zero = text->size ? memchr(text->data, 0, text->size) : NULL;
+    if (zero)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is not a text: byte %zu is zero",
+                             (size_t)(zero - text->data) + 1);
+    DL2_TRY(dl2_bytes_append(text, "", 1, error));
+    text->size -= 1 + mark;
+    memmove(text->data, text->data + mark, text->size + 1);
+    return DL2_OK;
+}
+
 bool dl2_write_all(int fd, const void *data, size_t size)
 {
     for (const char *at = data; size;) {

@@ -55,6 +55,15 @@ int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
 bool dl2_file_has(const char *path, const void *data, size_t size);
 
 /*
+ * Whoever reads text that others wrote begins with one of these two. Editors of other systems, and
+ * spreadsheets, put a byte order mark before UTF-8: the first says how many bytes it has, 3 or 0.
+ * The second removes it and puts a zero behind the text, which `size` does not count;
+ * DL2_ERR_FORMAT, without the file's name, for a zero byte and for UTF-16.
+ */
+size_t dl2_text_mark(const void *text, size_t size);
+int dl2_text_begin(struct dl2_bytes *text, struct dl2_error *error);
+
+/*
  * Writes a file without a name, where the file system has such (O_TMPFILE), and names it; else, or
  * to take an old file's place, under the temporary name "FOLDER/.NAME.dl2-tmp", then renames. At no
  * moment does `path` hold half a file, even if the process is killed. (No fsync: a power cut may

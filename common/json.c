@@ -10,6 +10,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copies a text with null in the place of numbers that are none: its new size. `out` has room for
+ * four bytes for every three. */
+static size_t replace_numbers(const char *text, size_t size, char *out)
+{
+    static const char *const words[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
+    const char *const end = text + size;
+    char *to = out;
+    bool in_string = false;
+    while (text < end) {
+        size_t length = 0;
+        for (size_t i = 0; !in_string && i < sizeof words / sizeof *words && !length; i++)
+            if ((size_t)(end - text) >= strlen(words[i]) &&
+                !memcmp(text, words[i], strlen(words[i])))
+                length = strlen(words[i]);
+        if (length) {
+            to = mempcpy(to, "null", 4);
+            text += length;
+            continue;
+        }
+        in_string ^= *text == '"';
+        if (in_string && *text == '\\' && text + 1 < end)
+            *to++ = *text++;
+        *to++ = *text++;
+    }
+    return (size_t)(to - out);
+}
+
+json_t *dl2_json_parse(const void *text, size_t size, size_t flags, json_error_t *why)
+{
+    json_error_t own;
+    const size_t mark = dl2_text_mark(text, size);
+    const char *start = (const char *)text + mark;
+    json_t *json = json_loadb(start, size - mark, flags, why ? why : &own);
+    DL2_AUTO_FREE char *mended = json ? NULL : dl2_calloc(size / 3 + 1, 4);
+    if (mended)
+        json = json_loadb(mended, replace_numbers(start, size - mark, mended), flags, &own);
+    return json;
+}
+
 int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
@@ -17,8 +56,7 @@ int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2
     if (bytes.size == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s:1:0: not valid JSON: it is empty", path);
     json_error_t why;
-    json_auto_t *json =
-        json_loadb((const char *)bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
+    json_auto_t *json = dl2_json_parse(bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
     if (!json)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line,
                              why.column, why.text);

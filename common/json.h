@@ -10,6 +10,12 @@
 /* Largest JSON file that is read, in bytes. */
 #define DL2_JSON_MAX_BYTES ((size_t)1 << 30)
 
+/*
+ * As json_loadb(), of text that others wrote: without a byte order mark, and with null for what
+ * Python writes although it is not JSON: NaN, Infinity and -Infinity. So they are missing values.
+ */
+json_t *dl2_json_parse(const void *text, size_t size, size_t flags, json_error_t *why);
+
 /* *out is a new reference. Its top must be an object whose "schema" is `schema` (NULL: any). */
 int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error);
 

@@ -50,6 +50,25 @@ int dl2_format(char **text, struct dl2_error *error, const char *format, ...)
     return dl2_error_memory(error, "a text");
 }
 
+int dl2_format_more(char **text, struct dl2_error *error, const char *format, ...)
+{
+    va_list args;
+    char *added, *both;
+    va_start(args, format);
+    const int length = vasprintf(&added, format, args);
+    va_end(args);
+    if (length < 0)
+        return dl2_error_memory(error, "a text");
+    const int status =
+        dl2_format(&both, error, "%s%s%s", *text ? *text : "", *text ? "; " : "", added);
+    free(added);
+    if (status < 0)
+        return status;
+    free(*text);
+    *text = both;
+    return DL2_OK;
+}
+
 void *dl2_realloc(void *old, size_t count, size_t size)
 {
     size_t bytes;

@@ -36,6 +36,9 @@ int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct d
 /* Sets *text to what printf() would print; the caller frees it. NULL after DL2_ERR_MEMORY. */
 int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
 
+/* The same behind what *text says already, with a semicolon between. */
+int dl2_format_more(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
+
 /* realloc() of `count` items; the old block stays valid on NULL. */
 void *dl2_realloc(void *old, size_t count, size_t size);
 

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/files.h"
 #include "dataset/packed.h"
 #include "dataset/postgresql/database_uri.h"
 #include "dataset/remote/address.h"
@@ -77,6 +78,19 @@ static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
     return DL2_OK;
 }
 
+/* Opens a folder without classes, whose metadata have labels, anew: by these. */
+static int open_by_metadata(struct dl2_dataset *dataset, const char *path,
+                            const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    dataset->container->reader->close(dataset);
+    free(dataset->classes);
+    free(dataset->remark);
+    free(dataset->aside);
+    dl2_part_list_free(&dataset->parts);
+    *dataset = (struct dl2_dataset){.container = dl2_container_find("list")};
+    return dataset->container->reader->open(dataset, path, options, error);
+}
+
 static int open_by_container(struct dl2_dataset *dataset, const char *path,
                              const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -85,6 +99,9 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
                                    : dataset->remote             ? dl2_part_of_address(path, &depth)
                                                                  : dl2_part_of_path(path, &depth);
     DL2_TRY(dataset->container->reader->open(dataset, path, options, error));
+    if (dataset->container->has_class_folders && !dataset->remote && dataset->count &&
+        !dataset->class_count && !dataset->volumes && dl2_files_has_metadata(path))
+        DL2_TRY(open_by_metadata(dataset, path, options, error));
     if (dataset->count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu samples pass the limit of 2^32", path,
                              dataset->count);

@@ -26,7 +26,8 @@
  * when it is read. Without one, or if it is out of date, opening scans the shards. Classes are in
  * the container's own order.
  *
- * Splits: SPLIT is train or training; val, valid, validation or dev; test or testing; in any case.
+ * Splits: SPLIT is train or training; val, valid, validation or dev; test or testing; in any case,
+ * also with four digits behind it (train2017). It may lie in a folder images that has all samples.
  * Top folders with such names are splits if there is no other folder, if train and val are both
  * there, or if all images lie in folders of folders; otherwise they are classes, and
  * dl2_dataset_message() says so. Where there are splits, any other top folder is one, too, by its
@@ -167,7 +168,8 @@ struct dl2_dataset_options {
     const char *labels;
     /*
      * The path of a field in the JSON beside each sample of tar shards (dataset/label_field.h),
-     * "label" or "meta.class": an integer there is its class's number, a string its class's name.
+     * "label" or "meta.class": a whole number there is its class's number, a string its class's name,
+     * unless all strings are numbers (docs/formats.md, Labels).
      * This replaces .cls, and what an index says; a sample without such a field has no label, and a
      * message counts these. NULL: labels are those of the container, or of the field that its index
      * names. DL2_ERR_ARGUMENT with other containers, and where a remote one's index names another

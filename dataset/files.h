@@ -45,6 +45,9 @@ int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,
 
 /* Is this the name of a list? Its extension decides. */
 bool dl2_files_is_list(const char *path);
+/* Has this folder, or have folders in it, metadata.csv or metadata.jsonl with labels of images? The
+ * container of lists reads them. */
+bool dl2_files_has_metadata(const char *path);
 
 /* Functions of struct dl2_reader. */
 struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number);

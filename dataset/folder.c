@@ -604,11 +604,12 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
     }
     if (!count)
         return DL2_OK;
-    return dl2_format(&dataset->remark, error,
-                      "%zu class folder%s no %s: %s%s; a class needs one, and other "
-                      "loaders may refuse such folders, or give the classes other numbers",
-                      count, count == 1 ? " holds" : "s hold", dataset->videos ? "video" : "image",
-                      names, count > NAMED ? ", ..." : "");
+    return dl2_format_more(&dataset->remark, error,
+                           "%zu class folder%s no %s: %s%s; a class needs one, and other "
+                           "loaders may refuse such folders, or give the classes other numbers",
+                           count, count == 1 ? " holds" : "s hold",
+                           dataset->videos ? "video" : "image", names,
+                           count > NAMED ? ", ..." : "");
 }
 
 /* Adds to *text that files were left out: why, and what to do. */
@@ -618,12 +619,10 @@ static int folder_list_left_out(const struct left_out *others, const char *why, 
     char list[256];
     if (!others->count)
         return DL2_OK;
-    DL2_AUTO_FREE char *before = *text;
-    *text = NULL;
     dl2_extensions_list(&others->extensions, list, sizeof list);
-    return dl2_format(text, error, "%s%sfiles left out because they are %s: %zu (%s), such as %s%s",
-                      before ? before : "", before ? "; " : "", why, others->count, list,
-                      others->first, advice);
+    return dl2_format_more(text, error,
+                           "files left out because they are %s: %zu (%s), such as %s%s", why,
+                           others->count, list, others->first, advice);
 }
 
 /* Files that are not where links say, as those of git-annex that were not fetched. */
@@ -632,13 +631,10 @@ static int folder_remark_links(struct dl2_dataset *dataset, const struct dl2_fil
 {
     if (!list->dangling)
         return DL2_OK;
-    DL2_AUTO_FREE char *before = dataset->remark;
-    dataset->remark = NULL;
-    return dl2_format(&dataset->remark, error,
-                      "%s%ssymbolic links left out because what they point to is missing: %zu, "
-                      "such as %s",
-                      before ? before : "", before ? "; " : "", list->dangling,
-                      list->first_dangling);
+    return dl2_format_more(&dataset->remark, error,
+                           "symbolic links left out because what they point to is missing: %zu, "
+                           "such as %s",
+                           list->dangling, list->first_dangling);
 }
 
 /* Masks that were recognised by other names than NAME.mask.EXT. */
@@ -775,6 +771,20 @@ static const struct companion *folder_find_mask(const struct folder *folder, siz
     return NULL;
 }
 
+/* Sets *labels to a path with the folder labels in the place of its last folder images, as
+ * Ultralytics and Roboflow have label files; to NULL where it has no such folder. */
+static int folder_find_labels(const char *path, char **labels, struct dl2_error *error)
+{
+    static const char images[] = "/images/";
+    const char *last = NULL;
+    for (const char *at = path; (at = strstr(at, images)); at++)
+        last = at;
+    *labels = NULL;
+    return last ? dl2_format(labels, error, "%.*s/labels/%s", (int)(last - path), path,
+                             last + strlen(images))
+                : DL2_OK;
+}
+
 static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                const char *extension, struct dl2_bytes *out,
                                struct dl2_error *error)
@@ -783,21 +793,23 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     const struct dl2_files *files = &folder->files;
     const struct dl2_sample *sample = &files->entries[number].sample;
     const struct companion *mask = folder_find_mask(folder, number, extension);
-    DL2_AUTO_FREE char *sidecar = NULL;
-    if (mask)
-        DL2_TRY(dl2_format(&sidecar, error, "%s", mask->file.sample.path));
-    else
-        DL2_TRY(dl2_format(&sidecar, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
-                           sample->key, extension)); /* NAME.nii.gz has NAME.json */
-    const struct dl2_remote_file *remote = NULL;
-    if (files->remote)
-        remote = bsearch(sidecar + folder->name_offset, files->remote, files->remote_count,
-                         sizeof *remote, folder_compare_remote);
-    if (files->remote ? !remote : !dl2_is_file(sidecar))
-        return 0;
-    DL2_TRY(dl2_files_load(files, sidecar, remote ? (size_t)(remote - files->remote) : 0,
-                           DL2_BESIDE_MAX_BYTES, out, error));
-    return 1;
+    DL2_AUTO_FREE char *beside = NULL, *elsewhere = NULL;
+    DL2_TRY(dl2_format(&beside, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
+                       sample->key, extension)); /* NAME.nii.gz has NAME.json */
+    DL2_TRY(folder_find_labels(beside, &elsewhere, error));
+    const char *const paths[] = {mask ? mask->file.sample.path : beside, elsewhere};
+    for (size_t i = 0; i < 2 && paths[i]; i++) {
+        const struct dl2_remote_file *remote = NULL;
+        if (files->remote)
+            remote = bsearch(paths[i] + folder->name_offset, files->remote, files->remote_count,
+                             sizeof *remote, folder_compare_remote);
+        if (files->remote ? !remote : !dl2_is_file(paths[i]))
+            continue;
+        DL2_TRY(dl2_files_load(files, paths[i], remote ? (size_t)(remote - files->remote) : 0,
+                               DL2_BESIDE_MAX_BYTES, out, error));
+        return 1;
+    }
+    return 0;
 }
 
 static const struct dl2_reader folder_reader = {

@@ -25,17 +25,23 @@ enum { ALIGNMENT = 4, DEFAULT_CHUNK_SAMPLES = 10000 };
 
 /* ---- Reading */
 
-/* The "label" of the first meta_data, as text; NULL if there is none. `number` is scratch. */
-static const char *gulp_label_of(const json_t *item, char number[24])
+/* Sets *label to the "label" of the first meta_data, which is in `text` then, or to NULL. */
+static int gulp_find_label(struct dl2_scan *scan, const char *id, const json_t *item,
+                           char text[DL2_LABEL_BYTES + 1], const char **label,
+                           struct dl2_error *error)
 {
     const json_t *meta = json_array_get(json_object_get(item, "meta_data"), 0);
-    const json_t *label = json_object_get(meta, "label");
-    if (json_is_string(label))
-        return json_string_value(label);
-    if (!json_is_integer(label))
-        return NULL;
-    snprintf(number, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(label));
-    return number;
+    const json_t *value = json_object_get(meta, "label");
+    enum dl2_field_kind kind;
+    struct dl2_error why = DL2_ERROR_INIT;
+    *label = NULL;
+    if (!value || dl2_label_of_json(value, &kind, text, &why) == DL2_OK) {
+        *label = value ? text : NULL;
+        return DL2_OK;
+    }
+    return scan->without_label++
+               ? DL2_OK
+               : dl2_format(&scan->first_without, error, "%s: %s", id, why.message);
 }
 
 /* Bytes of the data file. */
@@ -96,10 +102,11 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has no frames");
     if (!dl2_index_is_key(id))
         return dl2_error_set(error, DL2_ERR_FORMAT, "an id must not have empty, . or .. parts");
-    char number[24];
+    char text[DL2_LABEL_BYTES + 1];
+    const char *label;
     DL2_AUTO_FREE char *key = NULL;
     DL2_TRY(DL2_NEW(&key, room, "a dataset", error));
-    const char *label = gulp_label_of(item, number);
+    DL2_TRY(gulp_find_label(scan, id, item, text, &label, error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_index_entry entry = {.shard = scan->draft.shard_count - 1,
                                         .flags = i ? DL2_ENTRY_FURTHER : 0,
@@ -119,7 +126,7 @@ static int gulp_parse(const struct dl2_bytes *text, size_t flags, json_t **json,
                       struct dl2_error *error)
 {
     json_error_t why;
-    *json = json_loadb((const char *)text->data, text->size, flags, &why);
+    *json = dl2_json_parse(text->data, text->size, flags, &why);
     return *json
                ? DL2_OK
                : dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);

@@ -240,31 +240,23 @@ static int idx_load_part(const char *folder, const char *prefix, struct part *pa
     return DL2_OK;
 }
 
-/* Sets ranks[label] to the class of each label that occurs, those of train first. All names have as
- * many digits. */
+/* Labels are the classes' numbers: 0 up to the largest. All names have as many digits. */
 static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
-                            uint8_t ranks[256], struct dl2_error *error)
+                            struct dl2_error *error)
 {
-    bool seen[2][256] = {{false}};
-    unsigned largest = 0, count = 0;
+    unsigned largest = 0;
     for (int p = 0; p < 2; p++)
         for (uint32_t i = 0; idx->parts[p].images_path && i < idx->parts[p].labels.dims[0]; i++)
-            seen[p][idx->parts[p].labels.items[i]] = true;
-    for (unsigned label = 0; label < 256; label++)
-        if (seen[0][label] || seen[1][label])
-            largest = label;
+            if (idx->parts[p].labels.items[i] > largest)
+                largest = idx->parts[p].labels.items[i];
     const int digits = largest > 99 ? 3 : largest > 9 ? 2 : 1;
     char text[256][4];
     const char *names[256];
-    for (int p = 0; p < 2; p++)
-        for (unsigned label = 0; label < 256; label++) {
-            if (!seen[p][label] || (p && seen[0][label]))
-                continue;
-            snprintf(text[count], sizeof text[count], "%0*u", digits, label & 255);
-            names[count] = text[count];
-            ranks[label] = (uint8_t)count++;
-        }
-    return dl2_reader_set_classes(dataset, names, count, error);
+    for (unsigned label = 0; label <= largest; label++) {
+        snprintf(text[label], sizeof text[label], "%0*u", digits, label & 255);
+        names[label] = text[label];
+    }
+    return dl2_reader_set_classes(dataset, names, largest + 1, error);
 }
 
 /* Digits of a sample's number: five, as most datasets of this kind have, or more. */
@@ -280,7 +272,7 @@ static int number_digits(uint32_t count)
 enum { KEY_BYTES = 6 + 3 + 1 + 10 + 1 };
 
 /* Adds a part's samples, by label, at *at in the block of strings. */
-static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
+static void idx_add_part(struct dl2_dataset *dataset, int p, char **at)
 {
     struct idx_dataset *idx = dataset->state;
     const struct part *part = &idx->parts[p];
@@ -290,17 +282,16 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
         for (uint32_t i = 0; i < count; i++) {
             if (part->labels.items[i] != label)
                 continue;
-            const uint8_t class = ranks[label];
             struct entry *entry = &idx->entries[dataset->count++];
             entry->key = *at;
             char number[11]; /* "%0*" of a width that GCC can't see is a warning with -fsanitize */
             snprintf(number, sizeof number, "%010" PRIu32, i);
-            snprintf(*at, KEY_BYTES, "%s/%s/%s", folders[p], dataset->classes[class],
+            snprintf(*at, KEY_BYTES, "%s/%s/%s", folders[p], dataset->classes[label],
                      number + 10 - digits);
             *at += strlen(*at) + 1;
             entry->pixels = part->images.items + (size_t)i * part->pixel_bytes;
             entry->part = (uint8_t)p;
-            entry->label = class;
+            entry->label = (uint8_t)label;
         }
 }
 
@@ -314,15 +305,14 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     dataset->has_parts = true;
     for (int p = 0; p < 2; p++)
         DL2_TRY(idx_load_part(path, prefixes[p], &idx->parts[p], error));
-    uint8_t ranks[256];
-    DL2_TRY(idx_make_classes(dataset, idx, ranks, error));
+    DL2_TRY(idx_make_classes(dataset, idx, error));
     const size_t count = (size_t)idx->parts[0].images.dims[0] + idx->parts[1].images.dims[0];
     DL2_TRY(DL2_NEW(&idx->entries, count, "a dataset", error));
     DL2_TRY(DL2_NEW(&idx->strings, count * KEY_BYTES, "a dataset", error));
     char *at = idx->strings;
     for (int p = 0; p < 2; p++)
         if (idx->parts[p].images_path)
-            idx_add_part(dataset, p, ranks, &at);
+            idx_add_part(dataset, p, &at);
     return DL2_OK;
 }
 

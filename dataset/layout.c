@@ -69,7 +69,8 @@ static void print_parts(const struct dl2_dataset *dataset, FILE *out)
         if (!count)
             continue;
         const char *name = dl2_part_name(&dataset->parts, p), *folder = dataset->part_names[p];
-        const int length = (int)strcspn(folder, "/");
+        const size_t prefix = dl2_part_prefix(folder);
+        const int length = (int)(prefix + strcspn(folder + prefix, "/"));
         fprintf(out, "%s%s ", first ? "" : ", ", name);
         if (first)
             print_images(dataset, count, out);

@@ -15,15 +15,21 @@
  *   label,youtube_id,time_start,time_end,split       Kinetics, with this first line
  * The video is the file below the folder that is called ID, or ID_START_END with six digits each,
  * with any extension of videos. Its key is "SPLIT/CLASS/NAME".
+ *
+ * Metadata of Hugging Face's folders of images are lists, too: metadata.csv, or metadata.jsonl with
+ * an object a line, in the folder or in those of splits in it, with file_name and a label.
  */
 #include "dataset/files.h"
 
 #include "common/file.h"
+#include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/label_field.h"
 #include "dataset/remote/remote.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +61,7 @@ struct list_reading {
     const struct dl2_remote *remote; /* its folder, on a server; else NULL */
     const struct video_names *names; /* of a list of labels; else NULL */
     const char *split;               /* of all lines; NULL: lines may say it */
+    bool is_metadata;                /* of Hugging Face: paths may say the split */
     bool has_splits;                 /* a line has named one */
     size_t missing;                  /* lines whose video is not there */
     char missing_names[512];
@@ -73,39 +80,45 @@ static int list_error(const struct list_reading *reading, const char *why, struc
                          why);
 }
 
-/* Cuts a line into fields, in place; fields in double quotes may have separators, and "" for ". */
+static void cut_blanks_at_end(char *text)
+{
+    for (size_t end = strlen(text); end && text[end - 1] == ' ';)
+        text[--end] = '\0';
+}
+
+/* Cuts a line into fields, in place, without blanks around them; fields in double quotes may have
+ * separators, and "" for ". */
 static int list_split_line(const struct list_reading *reading, char *line, char *fields[MAX_FIELDS],
                            int *count, struct dl2_error *error)
 {
     char *at = line;
     for (*count = 0; *count < MAX_FIELDS;) {
+        at += strspn(at, " ");
         char *to = at;
+        const bool quoted = *at == '"';
         fields[(*count)++] = to;
         if (*at == '"') {
             for (at++; *at && (*at != '"' || at[1] == '"'); at++) {
                 at += *at == '"';
                 *to++ = *at;
             }
-            if (*at != '"' || (at[1] && at[1] != reading->separator))
+            const char *closing = at;
+            at += *at ? 1 + strspn(at + 1, " ") : 0;
+            if (*closing != '"' || (*at && *at != reading->separator))
                 return list_error(reading, "a quoted field does not end where it should", error);
-            at++;
         } else {
             at += strcspn(at, (const char[]){reading->separator, '\0'});
             to = at;
         }
         const bool more = *at == reading->separator;
         *to = '\0';
+        if (!quoted)
+            cut_blanks_at_end(fields[*count - 1]);
         if (!more)
             return DL2_OK;
         at++;
     }
     return list_error(reading, "it has more than 64 fields", error);
-}
-
-static void cut_blanks_at_end(char *text)
-{
-    for (size_t end = strlen(text); end && text[end - 1] == ' ';)
-        text[--end] = '\0';
 }
 
 /* "a b.jpg rose": all before the last blanks, and the last word. */
@@ -126,22 +139,24 @@ static int list_split_words(const struct list_reading *reading, char *line,
     return DL2_OK;
 }
 
+/* What columns may be called. */
+static const char *const column_names[COLUMNS][9] = {
+    [IMAGE] = {"path", "image", "file", "filename", "filepath", "image_path", "name", "file_name"},
+    [CLASS] = {"label", "class", "category", "target"},
+    [SPLIT] = {"split", "set", "subset"},
+    [START] = {"time_start"},
+    [END] = {"time_end"}};
+
 /* Does the first line name columns? Else a line is a path and a class. */
 static void list_read_head(struct list_reading *reading, char *const *fields, int count)
 {
-    static const char *const names[COLUMNS][8] = {
-        [IMAGE] = {"path", "image", "file", "filename", "filepath", "image_path", "name"},
-        [CLASS] = {"label", "class", "category", "target"},
-        [SPLIT] = {"split", "set", "subset"},
-        [START] = {"time_start"},
-        [END] = {"time_end"}};
     static const char *const videos[] = {"youtube_id", "video_id", "video", "id",
                                          "path",       "filename", "name",  NULL};
     int columns[COLUMNS] = {-1, -1, -1, -1, -1};
     for (int i = 0; i < count; i++)
         for (int c = 0; c < COLUMNS; c++)
             if (columns[c] < 0 &&
-                dl2_is_one_of(fields[i], c == IMAGE && reading->names ? videos : names[c]))
+                dl2_is_one_of(fields[i], c == IMAGE && reading->names ? videos : column_names[c]))
                 columns[c] = i;
     reading->has_head = columns[IMAGE] >= 0 && columns[CLASS] >= 0;
     if (reading->has_head)
@@ -157,6 +172,17 @@ static bool is_class_name(const struct list_reading *reading, const char *name)
     return *name && *name != '.' && !strchr(name, '/') &&
            (reading->columns[SPLIT] >= 0 || reading->split ||
             !dl2_part_find(&none, name, strlen(name)));
+}
+
+/* Removes "./" at the beginning and within a path, in place: it leads nowhere. */
+static void tidy_path(char *path)
+{
+    for (char *at = path; *at;) {
+        if (at[0] == '.' && at[1] == '/')
+            memmove(at, at + 2, strlen(at + 2) + 1);
+        else
+            at = strchrnul(at, '/') + (strchr(at, '/') != NULL);
+    }
 }
 
 /* Of a relative path, or an absolute one without its slash: no part leads out of a folder. */
@@ -187,7 +213,7 @@ static int list_check(const struct list_reading *reading, const char *tail, cons
 {
     if (!stays_inside(tail))
         return list_error(reading,
-                          "a path with . or .. has no place among class folders: name "
+                          "a path with .. has no place among class folders: name "
                           "images by paths from the list's folder down, or absolute",
                           error);
     if (!is_class_name(reading, class))
@@ -247,7 +273,15 @@ static int list_add(struct list_reading *reading, const char *image, const char 
                           "list's folder down, or by whole addresses",
                           error);
     tail = is_address ? path_there : tail;
+    /* Metadata beside folders of splits have paths into these. */
+    const size_t first = reading->is_metadata && !split ? strcspn(tail, "/") : 0;
+    const enum dl2_part part = tail[first] ? dl2_part_of_folder(tail, first) : DL2_PART_NONE;
     DL2_TRY(list_check(reading, tail, class, split, error));
+    if (part) {
+        split = dl2_part_name(&(const struct dl2_part_list){0}, part);
+        top = split;
+        slash = "/";
+    }
     reading->has_splits |= split != NULL;
     /* The path, the name, the key and the name on a server, each with a zero at its end. */
     DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s%c%s", folder, list, image, 0,
@@ -388,17 +422,57 @@ static int list_take_line(struct list_reading *reading, char *line, struct dl2_e
             return list_error(reading, "it has fewer fields than the first line", error);
         values[c] = reading->columns[c] < 0 ? NULL : fields[reading->columns[c]];
     }
+    if (!dl2_dataset_is_remote(values[IMAGE]))
+        tidy_path(values[IMAGE]);
     return reading->names ? list_add_video(reading, values, error)
-                          : list_add(reading, values[IMAGE], values[CLASS], values[SPLIT], error);
+                          : list_add(reading, values[IMAGE], values[CLASS],
+                                     reading->split ? reading->split : values[SPLIT], error);
+}
+
+/* ---- Metadata of Hugging Face's folders of images */
+
+/* What a line of metadata.jsonl calls by one of a column's names; NULL: nothing. */
+static const json_t *find_member(const json_t *line, enum column column)
+{
+    const json_t *found = NULL;
+    for (size_t i = 0; column_names[column][i] && !found; i++)
+        found = json_object_get(line, column_names[column][i]);
+    return found;
+}
+
+static int list_take_json(struct list_reading *reading, const char *line, struct dl2_error *error)
+{
+    char class[DL2_LABEL_BYTES + 1];
+    json_error_t fault;
+    enum dl2_field_kind kind;
+    struct dl2_error why = DL2_ERROR_INIT;
+    DL2_AUTO_FREE char *image = NULL;
+    reading->line++;
+    if (!line[strspn(line, " \t\r")])
+        return DL2_OK;
+    json_auto_t *json = dl2_json_parse(line, strlen(line), JSON_REJECT_DUPLICATES, &fault);
+    const char *path = json_string_value(find_member(json, IMAGE));
+    const json_t *label = find_member(json, CLASS);
+    if (!path || !*path || !label)
+        return list_error(reading, "it is not a JSON object with a file_name and a label", error);
+    if (dl2_label_of_json(label, &kind, class, &why) < 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: line %zu: its label: %s", reading->path,
+                             reading->line, why.message);
+    DL2_TRY(dl2_format(&image, error, "%s", path));
+    tidy_path(image);
+    return list_add(reading, image, class,
+                    reading->split ? reading->split : json_string_value(find_member(json, SPLIT)),
+                    error);
 }
 
 static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
                            struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_append(text, "", 1, error));
+    const int status = dl2_text_begin(text, error);
+    dl2_error_prefix(error, "%s", reading->path);
+    DL2_TRY(status);
     char *rest = (char *)text->data, *line;
-    if (strlen(rest) + 1 != text->size)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s is not a text", reading->path);
+    const bool json = dl2_ends_with(reading->path, ".jsonl");
     const size_t first = strcspn(rest, "\n");
     reading->separator = memchr(rest, '\t', first)                    ? '\t'
                          : reading->names && memchr(rest, ';', first) ? ';'
@@ -408,7 +482,7 @@ static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
         const size_t length = strlen(line);
         if (length && line[length - 1] == '\r')
             line[length - 1] = '\0';
-        DL2_TRY(list_take_line(reading, line, error));
+        DL2_TRY(json ? list_take_json(reading, line, error) : list_take_line(reading, line, error));
     }
     return DL2_OK;
 }
@@ -470,6 +544,96 @@ static int list_read_labels(struct list_reading *reading, const char *lists,
     return DL2_OK;
 }
 
+/* Has a file of metadata labels? Its first line says so. */
+static bool has_labels(const char *path)
+{
+    enum { MOST = 1 << 20 };
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    struct list_reading reading = {.path = path, .separator = ',', .line = 1};
+    char *fields[MAX_FIELDS];
+    int count;
+    DL2_CLEANUP(dl2_close_file) const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || dl2_bytes_resize(&text, MOST, NULL) < 0)
+        return false;
+    const int64_t got = dl2_read_at(file, 0, text.data, MOST);
+    text.size = got > 0 ? (size_t)got : 0;
+    if (dl2_text_begin(&text, NULL) < 0)
+        return false;
+    char *line = (char *)text.data;
+    line[strcspn(line, "\r\n")] = '\0';
+    if (dl2_ends_with(path, ".jsonl")) {
+        json_auto_t *json = dl2_json_parse(line, strlen(line), 0, NULL);
+        return find_member(json, IMAGE) && find_member(json, CLASS);
+    }
+    if (list_split_line(&reading, line, fields, &count, NULL) < 0)
+        return false;
+    list_read_head(&reading, fields, count);
+    return reading.has_head;
+}
+
+/* Calls take(), unless it is NULL, with each file of metadata with labels in the folder and in
+ * those of splits in it, and the name of the split's folder or NULL; *found counts them. */
+static int each_metadata(const char *root, struct list_reading *reading,
+                         int (*take)(struct list_reading *reading, const char *path,
+                                     const char *folder, struct dl2_error *error),
+                         size_t *found, struct dl2_error *error)
+{
+    static const char *const names[] = {"metadata.csv", "metadata.jsonl"};
+    char **inner;
+    *found = 0;
+    DL2_TRY(dl2_list_names(root, &inner, error));
+    int status = DL2_OK;
+    for (char **folder = NULL; status == DL2_OK && (!folder || *folder);
+         folder = folder ? folder + 1 : inner)
+        for (size_t i = 0; status == DL2_OK && i < sizeof names / sizeof *names; i++) {
+            DL2_AUTO_FREE char *path = NULL;
+            if (folder && !dl2_part_of_folder(*folder, strlen(*folder)))
+                continue;
+            status = dl2_format(&path, error, "%.*s/%s%s%s", dl2_path_folder_length(root), root,
+                                folder ? *folder : "", folder ? "/" : "", names[i]);
+            if (status < 0 || !dl2_is_file(path) || !has_labels(path))
+                continue;
+            ++*found;
+            status = take ? take(reading, path, folder ? *folder : NULL, error) : DL2_OK;
+        }
+    dl2_free_list(inner);
+    return status;
+}
+
+bool dl2_files_has_metadata(const char *path)
+{
+    size_t found;
+    return dl2_is_folder(path) && each_metadata(path, NULL, NULL, &found, NULL) == DL2_OK && found;
+}
+
+static int list_read_one_metadata(struct list_reading *reading, const char *path,
+                                  const char *folder, struct dl2_error *error)
+{
+    reading->is_metadata = true;
+    reading->split = folder;
+    return list_read(reading, path, NULL, error);
+}
+
+/* Says where the classes come from, and what the metadata lack. */
+static int list_remark_metadata(struct dl2_dataset *dataset, const struct list_reading *reading,
+                                const char *root, size_t found, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
+    const size_t named = reading->entries.size / sizeof(struct dl2_file_entry);
+    size_t images = 0;
+    DL2_TRY(dl2_list_files(root, &files, error));
+    for (size_t i = 0; i < files.count; i++)
+        images += reading->options->keep && reading->options->keep(files.paths[i]);
+    DL2_TRY(dl2_format_more(&dataset->remark, error,
+                            "classes are the labels in %zu file%s of metadata (metadata.csv, "
+                            "metadata.jsonl)",
+                            found, found == 1 ? "" : "s"));
+    return images > named ? dl2_format_more(&dataset->remark, error,
+                                            "images left out because no metadata name them: %zu",
+                                            images - named)
+                          : DL2_OK;
+}
+
 /* Finds the files of a list on a server: by the listing of its folder, others one by one. */
 static int list_find_remote(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
 {
@@ -506,6 +670,76 @@ static int list_find_remote(struct dl2_dataset *dataset, const char *path, struc
     return DL2_OK;
 }
 
+/* The key of the first sample of a class. */
+static const char *list_key_of(const struct dl2_dataset *dataset, const char *class)
+{
+    const struct dl2_files *files = dataset->state;
+    for (size_t i = 0; class && i < files->count; i++) {
+        const struct dl2_sample *sample = &files->entries[i].sample;
+        if (sample->label >= 0 && !strcmp(dataset->classes[sample->label], class))
+            return sample->key;
+    }
+    return "";
+}
+
+/* Sets class_of[c] to the number of what was class c until now, -1 for none, and names those that
+ * have one. Returns the number of classes. */
+static unsigned list_number_classes(const struct dl2_dataset *dataset,
+                                    const struct dl2_label_census *census, int32_t *class_of,
+                                    const char **names)
+{
+    unsigned count = census->word ? 0 : (unsigned)(census->largest + 1);
+    for (unsigned c = 0; c < dataset->class_count; c++) {
+        const int64_t number = dl2_label_number(dataset->classes[c]);
+        class_of[c] = number == DL2_LABEL_ABSENT ? -1
+                      : census->word             ? (int32_t)count++
+                                                 : (int32_t)number;
+        if (class_of[c] >= 0 && !names[class_of[c]])
+            names[class_of[c]] = dataset->classes[c];
+    }
+    return count;
+}
+
+/* Labels that are all numbers keep them, as in other containers; those below 0 are no class. */
+static int list_read_numbers(struct dl2_dataset *dataset, struct dl2_error *error)
+{
+    struct dl2_files *files = dataset->state;
+    struct dl2_label_census census = DL2_LABEL_CENSUS;
+    for (unsigned c = 0; c < dataset->class_count; c++)
+        dl2_label_count(&census, dataset->classes[c]);
+    const char *key = list_key_of(dataset, census.number);
+    if (census.word)
+        DL2_TRY(dl2_label_remark_words(&census, key, list_key_of(dataset, census.word),
+                                       &dataset->remark, error));
+    else
+        DL2_TRY(dl2_label_check_largest(&census, list_key_of(dataset, census.top), error));
+    const size_t most = census.word ? dataset->class_count : (size_t)(census.largest + 1);
+    DL2_AUTO_FREE int32_t *class_of = NULL;
+    DL2_AUTO_FREE const char **names = NULL;
+    DL2_AUTO_FREE char(*digits)[24] = NULL;
+    DL2_TRY(DL2_NEW(&class_of, dataset->class_count, "a list", error));
+    DL2_TRY(DL2_NEW(&names, most, "a list", error));
+    DL2_TRY(DL2_NEW(&digits, most, "a list", error));
+    const unsigned count = list_number_classes(dataset, &census, class_of, names);
+    for (unsigned c = 0; c < count; c++) {
+        snprintf(digits[c], sizeof digits[c], "%u", c);
+        names[c] = names[c] ? names[c] : digits[c];
+    }
+    size_t absent = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < files->count; i++) {
+        struct dl2_sample *sample = &files->entries[i].sample;
+        const int before = sample->label;
+        sample->label = before < 0 ? before : class_of[before];
+        if (before < 0 || sample->label >= 0)
+            continue;
+        first = absent++ ? first : sample->key;
+    }
+    DL2_AUTO_FREE char **old = dataset->classes; /* which has the names until they are copied */
+    DL2_TRY(dl2_reader_set_classes(dataset, names, count, error));
+    return dl2_label_remark_absent(absent, files->count, first, &dataset->remark, error);
+}
+
 static int list_remark_missing(struct dl2_dataset *dataset, const struct list_reading *reading,
                                struct dl2_error *error)
 {
@@ -531,13 +765,19 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
         .options = options, .names = options->labels ? &names : NULL, .remote = dataset->remote};
     if (options->labels)
         DL2_TRY(find_names(&names, path, error));
+    size_t found = 0;
+    const bool is_folder = !options->labels && !dataset->remote && dl2_is_folder(path);
     const int status = options->labels ? list_read_labels(&reading, options->labels, error)
-                                       : list_read(&reading, path, &dataset->remote_index, error);
+                       : is_folder
+                           ? each_metadata(path, &reading, list_read_one_metadata, &found, error)
+                           : list_read(&reading, path, &dataset->remote_index, error);
     files->entries = (struct dl2_file_entry *)reading.entries.data;
     files->count = reading.entries.size / sizeof *files->entries;
     files->ignored = reading.ignored;
     DL2_TRY(status);
     DL2_TRY(list_remark_missing(dataset, &reading, error));
+    if (is_folder)
+        DL2_TRY(list_remark_metadata(dataset, &reading, path, found, error));
     if (reading.videos && reading.videos < files->count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s names images and videos; write a list of each", path);
@@ -549,6 +789,7 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
     if (dataset->remote)
         DL2_TRY(list_find_remote(dataset, path, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
+    DL2_TRY(list_read_numbers(dataset, error));
     if (files->count && reading.has_splits && !dataset->has_parts)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: none of the splits that are named is train, val or test, so they "

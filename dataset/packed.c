@@ -114,14 +114,11 @@ int dl2_packed_check_field(const struct dl2_container *container, const char *pa
                                path, container->name);
 }
 
-/* Tells how many samples have no label in the field that labels come from. */
-static int remark_on_labels(const struct dl2_scan *scan, char **remark, struct dl2_error *error)
+/* Takes what there is to say of the labels. */
+static void take_remark(struct dl2_scan *scan, char **remark)
 {
-    return scan->first_without
-               ? dl2_format(remark, error, "no label in the field %s of .json for %zu of %zu: %s",
-                            scan->draft.label_field, scan->without_label, scan->draft.count,
-                            scan->first_without)
-               : DL2_OK;
+    *remark = scan->remark;
+    scan->remark = NULL;
 }
 
 /* Makes the index out of the shards; one that is mapped but out of date gives check sums. */
@@ -130,7 +127,7 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
 {
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
     DL2_TRY(dl2_shards_scan(list, label_field, &scan, error));
-    DL2_TRY(remark_on_labels(&scan, remark, error));
+    take_remark(&scan, remark);
     if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
@@ -795,6 +792,6 @@ int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice
     *count = scan.draft.count;
     free_packed(packed);
     if (status == DL2_OK && remark)
-        status = remark_on_labels(&scan, remark, error);
+        take_remark(&scan, remark);
     return status;
 }

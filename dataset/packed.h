@@ -182,11 +182,12 @@ struct dl2_scan {
     struct dl2_bytes labels;   /* pointers to the texts, each once, by number */
     void *tree;                /* of the same (search.h), by text */
     uint32_t label_count;
-    /* Where labels come from draft.label_field: numbers or names, the samples of whole shards that
-     * have none there, and why the first has not; NULL: all have one. */
+    /* Where labels are values in JSON: of draft.label_field numbers or names; the samples of whole
+     * shards that have none there, and why the first has not; NULL: all have one. */
     enum dl2_field_kind label_kind;
     size_t without_label;
     char *first_without;
+    char *remark; /* what there is to say of labels once they are finished, or NULL */
     /* The lists of classes beside the shards. */
     struct dl2_class_list {
         const char *folder; /* that it is for: "", "train/"... */
@@ -196,7 +197,8 @@ struct dl2_scan {
     size_t list_count;
 };
 
-/* Adds a sample of the draft's last shard. `label` is its class as the shard has it, or NULL. */
+/* Adds a sample of the draft's last shard. `label` is what the shard says of its class, a number or
+ * a name (dl2_label_number()), or NULL. */
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
                  struct dl2_error *error);
 /* Takes `names`, `count` of them in one block; `folder` must outlive the scan. */
@@ -205,9 +207,11 @@ int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names
 /* Drops all samples from number `count` on. */
 void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*
- * Sets labels and parts. The order of classes is that of the lists beside the shards if all of
- * them agree and hold every label; else numerical if all labels are numbers and there is no list;
- * else by name, those in train first. Without any labels, names are read like those of a folder.
+ * Sets labels and parts. Classes are those of the lists beside the shards, if all of them agree and
+ * hold every label by its name or its number. Without lists, labels that are all numbers are the
+ * classes' numbers. Else classes are sorted by name, those in train first, and the remark says so
+ * where that may not be meant. A label below 0 is no class, and counted in the remark. Without any
+ * labels, names are read like those of a folder.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);

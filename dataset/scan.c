@@ -13,9 +13,6 @@
 /* What the samples with a label say of it. */
 enum use { UNCOUNTED, COUNTED, IN_TRAIN };
 
-/* Limit of classes that are only known by numbers. */
-enum { MAX_NUMBERED_CLASSES = 100000 };
-
 /* A label's text, in the tree and, by its number, in the list. */
 struct label {
     int32_t number;
@@ -27,6 +24,13 @@ static struct label *label_at(const struct dl2_scan *scan, uint32_t number)
 {
     struct label *label;
     memcpy(&label, scan->labels.data + number * sizeof label, sizeof label);
+    return label;
+}
+
+static int32_t label_of(const struct dl2_scan *scan, size_t sample)
+{
+    int32_t label;
+    memcpy(&label, scan->label_of.data + sample * sizeof label, sizeof label);
     return label;
 }
 
@@ -109,43 +113,44 @@ static bool lists_agree(const struct dl2_scan *scan)
     return scan->list_count > 0;
 }
 
-/* The value of a label that is a number below the limit, else -1. */
-static int64_t numeric_label(const char *text)
+/* The key of the first sample with this label. */
+static const char *find_labelled(const struct dl2_scan *scan, const char *text)
 {
-    const size_t digits = strspn(text, "0123456789");
-    const int64_t value = digits && digits <= 9 && !text[digits] ? strtoll(text, NULL, 10) : -1;
-    return value < MAX_NUMBERED_CLASSES ? value : -1;
-}
-
-static int32_t number_below(const char *text, int64_t largest)
-{
-    const int64_t number = numeric_label(text);
-    return number <= largest ? (int32_t)number : -1;
+    for (size_t i = 0; text && i < scan->draft.count; i++) {
+        const int32_t label = label_of(scan, i);
+        if (label >= 0 && !strcmp(label_at(scan, (uint32_t)label)->text, text))
+            return dl2_index_draft_key(&scan->draft, i);
+    }
+    return "";
 }
 
 /* Classes 0, 1, 2... up to the largest label, all with as many digits. */
-static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of,
-                       struct dl2_error *error)
+static int use_numbers(struct dl2_scan *scan, const struct dl2_label_census *census,
+                       int32_t *class_of, struct dl2_error *error)
 {
-    const uint32_t count = (uint32_t)largest + 1;
+    DL2_TRY(dl2_label_check_largest(census, find_labelled(scan, census->top), error));
+    const uint32_t count = (uint32_t)(census->largest + 1);
     DL2_AUTO_FREE char(*texts)[24] = dl2_calloc(count, sizeof *texts);
     DL2_AUTO_FREE const char **names = dl2_calloc(count, sizeof *names);
     if (!texts || !names)
         return dl2_error_memory(error, "a dataset");
-    const int digits = snprintf(NULL, 0, "%" PRId64, largest);
+    const int digits = snprintf(NULL, 0, "%" PRId64, census->largest);
     for (uint32_t i = 0; i < count; i++) {
         snprintf(texts[i], sizeof texts[i], "%0*" PRIu32, digits, i);
         names[i] = texts[i];
     }
-    for (uint32_t i = 0; i < scan->label_count; i++)
-        class_of[i] = number_below(label_at(scan, i)->text, largest);
+    for (uint32_t i = 0; i < scan->label_count; i++) {
+        const int64_t number = dl2_label_number(label_at(scan, i)->text);
+        class_of[i] = number > census->largest || number < 0 ? -1 : (int32_t)number;
+    }
     return dl2_index_draft_set_classes(&scan->draft, names, count, error);
 }
 
-/* Classes in the order of a list; *done is false if one of the first `used` labels that are counted
- * is not in it. */
+/* Classes in the order of a list; *missing is one of the first `used` labels that are counted and
+ * not in it, NULL if all are. */
 static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, uint32_t used,
-                    const uint8_t *counted, int32_t *class_of, bool *done, struct dl2_error *error)
+                    const uint8_t *counted, int32_t *class_of, const char **missing,
+                    struct dl2_error *error)
 {
     memset(class_of, -1, scan->label_count * sizeof *class_of);
     for (uint32_t i = 0; i < list->count; i++) {
@@ -154,12 +159,16 @@ static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, ui
         if (class_of[number] < 0) /* of classes with the same name the first counts */
             class_of[number] = (int32_t)i;
     }
-    *done = true;
-    for (uint32_t i = 0; i < used; i++)
-        *done = *done && (class_of[i] >= 0 || !counted[i]);
-    return *done ? dl2_index_draft_set_classes(&scan->draft, (const char *const *)list->names,
-                                               list->count, error)
-                 : DL2_OK;
+    for (uint32_t i = 0; i < used && !*missing; i++) {
+        const int64_t number = dl2_label_number(label_at(scan, i)->text);
+        if (class_of[i] < 0 && number >= 0 && number < list->count)
+            class_of[i] = (int32_t)number;
+        if (class_of[i] < 0 && number != DL2_LABEL_ABSENT && counted[i])
+            *missing = label_at(scan, i)->text;
+    }
+    return *missing ? DL2_OK
+                    : dl2_index_draft_set_classes(&scan->draft, (const char *const *)list->names,
+                                                  list->count, error);
 }
 
 static int compare_label_pointers(const void *left, const void *right)
@@ -180,7 +189,8 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const uint8_t *count
         return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; i < scan->label_count; i++) {
         class_of[i] = -1;
-        if (i < used && !counted[i])
+        if (i < used &&
+            (!counted[i] || dl2_label_number(label_at(scan, i)->text) == DL2_LABEL_ABSENT))
             continue;
         labels[count] = label_at(scan, i);
         labels[count++]->behind = i >= used || counted[i] != IN_TRAIN;
@@ -193,21 +203,34 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const uint8_t *count
     return dl2_index_draft_set_classes(&scan->draft, names, count, error);
 }
 
+/* Says why names, and not numbers or a list, are the classes, unless that is plain. */
+static int remark_names(struct dl2_scan *scan, const struct dl2_label_census *census,
+                        const char *missing, struct dl2_error *error)
+{
+    if (missing)
+        return dl2_format_more(&scan->remark, error,
+                               "the label '%.200s' of %s is not in the list of classes beside the "
+                               "samples, so classes are numbered by their names, sorted",
+                               missing, find_labelled(scan, missing));
+    if (scan->list_count)
+        return dl2_format_more(&scan->remark, error,
+                               "the lists of classes beside the samples differ, or are none, so "
+                               "classes are numbered by their names, sorted");
+    return dl2_label_remark_words(census, find_labelled(scan, census->number),
+                                  find_labelled(scan, census->word), &scan->remark, error);
+}
+
 /* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
  * counted make no class. */
 static int scan_make_classes(struct dl2_scan *scan, const uint8_t *counted, int32_t **out,
                              struct dl2_error *error)
 {
     const uint32_t used = scan->label_count;
-    int64_t largest = -1;
-    bool numeric = !scan->list_count && scan->label_kind != DL2_LABEL_NAME, done = false;
-    for (uint32_t i = 0; i < used; i++) {
-        if (!counted[i])
-            continue;
-        const int64_t value = numeric_label(label_at(scan, i)->text);
-        numeric = numeric && value >= 0;
-        largest = value > largest ? value : largest;
-    }
+    struct dl2_label_census census = DL2_LABEL_CENSUS;
+    for (uint32_t i = 0; i < used; i++)
+        if (counted[i])
+            dl2_label_count(&census, label_at(scan, i)->text);
+    const char *missing = NULL;
     /* The lists' names are texts as well, whether a sample has them or not. */
     for (size_t i = 0; i < scan->list_count; i++)
         for (uint32_t n = 0; scan->lists[i].names && n < scan->lists[i].count; n++) {
@@ -215,18 +238,15 @@ static int scan_make_classes(struct dl2_scan *scan, const uint8_t *counted, int3
             DL2_TRY(number_label(scan, scan->lists[i].names[n], &number, error));
         }
     DL2_TRY(DL2_NEW(out, scan->label_count, "a dataset", error));
-    if (numeric)
-        return use_numbers(scan, largest, *out, error);
-    if (lists_agree(scan))
-        DL2_TRY(use_list(scan, &scan->lists[0], used, counted, *out, &done, error));
-    return done ? DL2_OK : use_sorted(scan, used, counted, *out, error);
-}
-
-static int32_t label_of(const struct dl2_scan *scan, size_t sample)
-{
-    int32_t label;
-    memcpy(&label, scan->label_of.data + sample * sizeof label, sizeof label);
-    return label;
+    if (!scan->list_count && !census.word)
+        return use_numbers(scan, &census, *out, error);
+    const bool agree = lists_agree(scan);
+    if (agree)
+        DL2_TRY(use_list(scan, &scan->lists[0], used, counted, *out, &missing, error));
+    if (agree && !missing)
+        return DL2_OK;
+    DL2_TRY(remark_names(scan, &census, missing, error));
+    return use_sorted(scan, used, counted, *out, error);
 }
 
 /* Which labels make classes: where there are splits, those of train, val and test. */
@@ -287,6 +307,29 @@ static int use_tree(struct dl2_scan *scan, const char *const *names, struct dl2_
                : DL2_OK;
 }
 
+/* Counts the samples whose labels say that they have no class, or nothing that can be read. */
+static int remark_absent(struct dl2_scan *scan, struct dl2_error *error)
+{
+    size_t absent = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < scan->draft.count; i++) {
+        const int32_t label = label_of(scan, i);
+        if (label < 0 ||
+            dl2_label_number(label_at(scan, (uint32_t)label)->text) != DL2_LABEL_ABSENT)
+            continue;
+        if (!absent++)
+            first = dl2_index_draft_key(&scan->draft, i);
+    }
+    DL2_TRY(dl2_label_remark_absent(absent, scan->draft.count, first, &scan->remark, error));
+    return scan->first_without
+               ? dl2_format_more(&scan->remark, error,
+                                 "no label in the field %s of %s for %zu of %zu: %s",
+                                 scan->draft.label_field ? scan->draft.label_field : "label",
+                                 scan->draft.label_field ? ".json" : "meta_data",
+                                 scan->without_label, scan->draft.count, scan->first_without)
+               : DL2_OK;
+}
+
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
 {
     struct dl2_index_draft *draft = &scan->draft;
@@ -305,6 +348,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
         names[i] = dl2_index_draft_key(draft, i);
     DL2_TRY(dl2_tree_read(names, draft->count, apart, &tree, error));
     DL2_TRY(use_tree(scan, names, &tree, error));
+    DL2_TRY(remark_absent(scan, error));
     draft->has_parts = tree.has_parts;
     for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
@@ -324,5 +368,6 @@ void dl2_scan_free(struct dl2_scan *scan)
         free(scan->lists[i].names);
     free(scan->lists);
     free(scan->first_without);
+    free(scan->remark);
     *scan = (struct dl2_scan){0};
 }

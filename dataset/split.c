@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "common/scope.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
@@ -64,12 +65,33 @@ void dl2_part_list_free(struct dl2_part_list *list)
     *list = (struct dl2_part_list){0};
 }
 
+/* "train2017", as COCO's folders have the year. */
+static size_t without_year(const char *name, size_t length)
+{
+    enum { DIGITS = 4 };
+    size_t digits = 0;
+    while (digits < length && digits <= DIGITS && isdigit((unsigned char)name[length - 1 - digits]))
+        digits++;
+    return digits == DIGITS ? length - DIGITS : length;
+}
+
 enum dl2_part dl2_part_of_folder(const char *name, size_t length)
 {
+    length = without_year(name, length);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (length == strlen(names[i].name) && !strncasecmp(name, names[i].name, length))
             return names[i].part;
     return DL2_PART_NONE;
+}
+
+size_t dl2_part_prefix(const char *name)
+{
+    static const char images[] = "images/";
+    const size_t length = sizeof images - 1;
+    return !strncmp(name, images, length) &&
+                   dl2_part_of_folder(name + length, strcspn(name + length, "/"))
+               ? length
+               : 0;
 }
 
 enum dl2_part dl2_part_of_shard(const char *name)

@@ -39,8 +39,11 @@ int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, ui
                  struct dl2_error *error);
 void dl2_part_list_free(struct dl2_part_list *list);
 
-/* The split that a folder of this name holds. */
+/* The split that a folder of this name holds: "val", "Validation", "val2017". */
 enum dl2_part dl2_part_of_folder(const char *name, size_t length);
+/* Where the folder of a split begins in a path: behind "images/" in "images/train/17", else at 0.
+ */
+size_t dl2_part_prefix(const char *name);
 /* The split that a word in a shard's name stands for: "imagenet-train-000042.tar". */
 enum dl2_part dl2_part_of_shard(const char *name);
 
@@ -98,11 +101,13 @@ struct dl2_tree {
 };
 
 /*
- * `names` are paths from the root, in any order; those of one class in a row cost the least.
+ * `names` are paths from the root, in any order; those of one class in a row cost the least. If all
+ * of them lie in the splits of a folder "images" (dl2_part_prefix()), each is moved behind it, also
+ * for dl2_tree_name_parts(). A folder "images" that would be the only class is none.
  * `apart` (NULL: none) marks names in folders that are no classes in any case, so that they have no
  * say in whether there are splits. Call dl2_tree_free() also after an error.
  */
-int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
+int dl2_tree_read(const char **names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error);
 /*
  * Where there are splits, another top folder is a split by its own name if a sample in it has a

@@ -9,7 +9,6 @@
 #include "dataset/packed.h"
 #include "dataset/tar_members.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -155,12 +154,11 @@ static void tar_unescape(char *text)
 static int tar_name_label(const struct tar_scan *tar, const char **label, struct dl2_error *error)
 {
     const char *text = tar->group.label;
-    const size_t digits = strspn(text, "0123456789");
+    const int64_t number = dl2_label_number(text);
     *label = text;
     const struct dl2_class_list *classes = tar->input->classes;
-    if (!classes || !classes->names || !digits || text[digits])
+    if (!classes || !classes->names || number < 0)
         return DL2_OK;
-    const uint64_t number = digits < 10 ? strtoull(text, NULL, 10) : UINT64_MAX;
     if (number >= classes->count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s.%s has label %s, but classes.txt has %" PRIu32 " classes",
@@ -266,15 +264,13 @@ static int tar_read_label(struct tar_scan *tar, const struct dl2_tar_member *mem
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
     DL2_TRY(dl2_tar_look(&tar->walk, member->offset, (size_t)member->size, &text, error));
-    size_t start = 0, end = (size_t)member->size;
-    while (start < end && isspace(text[start]))
-        start++;
-    while (end > start && isspace(text[end - 1]))
-        end--;
-    if (start == end || memchr(text + start, '\0', end - start))
+    const char *label = (const char *)text;
+    size_t size = (size_t)member->size;
+    dl2_label_trim(&label, &size);
+    if (!size || memchr(label, '\0', size))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a label", member->name);
-    memcpy(group->label, text + start, end - start);
-    group->label[end - start] = '\0';
+    memcpy(group->label, label, size);
+    group->label[size] = '\0';
     group->has_label = true;
     return DL2_OK;
 }
@@ -570,16 +566,20 @@ static int tar_read_sidecars(const struct dl2_shard_place *place, struct dl2_sid
 static int tar_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
                             struct dl2_error *error)
 {
-    size_t lines = 0;
-    for (size_t at = 0; at < text->size; at++)
-        lines += text->data[at] == '\n' || at + 1 == text->size;
+    const size_t mark = dl2_text_mark(text->data, text->size);
+    const char *start = (const char *)text->data + mark;
+    size_t lines = 0, size = text->size - mark;
+    while (size && strchr("\r\n", start[size - 1])) /* also a zero, which no name has */
+        size--;
+    for (size_t at = 0; at < size; at++)
+        lines += start[at] == '\n' || at + 1 == size;
     if (!lines || lines > UINT32_MAX)
         return 0;
     /* Pointers, then the text with zeros for the ends of lines. */
-    char **names = dl2_calloc(1, lines * sizeof *names + text->size + 1);
+    char **names = dl2_calloc(1, lines * sizeof *names + size + 1);
     if (!names)
         return dl2_error_memory(error, "a dataset");
-    char *at = memcpy(names + lines, text->data, text->size), *const last = at + text->size;
+    char *at = memcpy(names + lines, start, size), *const last = at + size;
     for (*count = 0; *count < lines; ++*count) {
         char *end = memchr(at, '\n', (size_t)(last - at));
         end = end ? end : last;

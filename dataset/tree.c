@@ -133,6 +133,10 @@ static int label_names(const char *const *names, size_t count, struct dl2_tree *
         add_classes(names, count, tree, true, &classes);
     classes.of_train = classes.count;
     add_classes(names, count, tree, false, &classes);
+    /* The layout of Roboflow: train/images and train/labels; or images/ and labels/ alone. */
+    const struct span images = {"images", strlen("images")};
+    if (classes.count == 1 && !compare_spans(runs, &images))
+        classes.count = classes.of_train = 0;
     struct span last = {"", 0};
     int32_t current = -1;
     for (size_t i = 0; i < count; i++) {
@@ -181,10 +185,21 @@ int dl2_tree_name_parts(const char *const *names, const int32_t *labels, size_t 
     return DL2_OK;
 }
 
-int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
+/* The layout of Ultralytics: images/train, images/val, with the folder labels beside images. */
+static void skip_images(const char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!dl2_part_prefix(names[i]))
+            return;
+    for (size_t i = 0; i < count; i++)
+        names[i] += dl2_part_prefix(names[i]);
+}
+
+int dl2_tree_read(const char **names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error)
 {
     DL2_AUTO_FREE struct span *runs = NULL;
+    skip_images(names, count);
     *tree = (struct dl2_tree){0};
     DL2_TRY(DL2_NEW(&tree->parts, count, "classes", error));
     DL2_TRY(DL2_NEW(&tree->labels, count, "classes", error));

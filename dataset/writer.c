@@ -259,6 +259,50 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
                                            : DL2_OK;
 }
 
+/* ---- Classes in a folder */
+
+static int check_class(const struct dl2_dataset *dataset, const struct dl2_sample *sample,
+                       const struct dl2_tree *tree, int there, struct dl2_error *error)
+{
+    static const char *const remedy = "use --container=tar, which keeps classes";
+    const char *class = sample->label < 0 ? NULL : dataset->classes[sample->label];
+    if (there < 0 || (there == sample->label && !strcmp(class, tree->classes[there])))
+        return DL2_OK;
+    if (class && !strcmp(class, tree->classes[there]))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: the number of its class, %s, is %d, but in a folder, whose "
+                             "classes are numbered by name, it would be %d; %s",
+                             sample->path, class, sample->label, there, remedy);
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "%s: %s%s, but in a folder its class would be the folder's name, %s; %s",
+                         sample->path, class ? "its class is " : "it has no class",
+                         class ? class : "", tree->classes[there], remedy);
+}
+
+int dl2_dataset_check_class_folders(const struct dl2_dataset *dataset, size_t *lost,
+                                    struct dl2_error *error)
+{
+    const size_t count = dl2_dataset_count(dataset);
+    struct dl2_sample sample;
+    DL2_AUTO_FREE const char **names = NULL;
+    *lost = 0;
+    if (!dataset->class_count)
+        return DL2_OK;
+    DL2_TRY(DL2_NEW(&names, count, "classes", error));
+    for (size_t i = 0; i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        names[i] = sample.key;
+    }
+    DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree;
+    DL2_TRY(dl2_tree_read(names, count, NULL, &tree, error));
+    for (size_t i = 0; i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        DL2_TRY(check_class(dataset, &sample, &tree, tree.labels[i], error));
+        *lost += sample.label >= 0 && tree.labels[i] < 0;
+    }
+    return DL2_OK;
+}
+
 /* ---- Samples */
 
 /* Sets *part, and *folder to how much of a key is the folder of its split: 6, that of "train/", of
@@ -266,8 +310,14 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 static int split_folder(struct dl2_writer *writer, const char *key, int label, uint8_t *part,
                         size_t *folder, struct dl2_error *error)
 {
-    const char *slash = writer->options.has_parts ? strchr(key, '/') : NULL;
-    const size_t length = slash ? (size_t)(slash - key) : 0;
+    const size_t prefix = writer->options.has_parts ? dl2_part_prefix(key) : 0;
+    const char *slash = writer->options.has_parts ? strchr(key + prefix, '/') : NULL;
+    const size_t length = slash ? (size_t)(slash - key) - prefix : 0;
+    if (prefix) { /* its name says the split, in the root as well */
+        *part = (uint8_t)dl2_part_find(&writer->draft.parts, key + prefix, length);
+        *folder = 0;
+        return DL2_OK;
+    }
     *part = (uint8_t)dl2_part_find(&writer->draft.parts, key, length);
     if (!*part && slash && (label >= 0 || !writer->draft.class_count))
         DL2_TRY(dl2_part_add(&writer->draft.parts, key, length, part, error));

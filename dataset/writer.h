@@ -48,6 +48,14 @@ bool dl2_container_has_clip_items(const char *name);
 
 /* Are the classes of this container the folders that its files lie in? */
 bool dl2_container_has_class_folders(const char *name);
+struct dl2_dataset;
+/*
+ * Would the samples have the same classes if each lay at its key in a folder, where folders are the
+ * classes and are numbered by name? DL2_ERR_UNSUPPORTED names a sample of another class, or of
+ * another number. *lost counts those that would lie in no folder, and so lose their class.
+ */
+int dl2_dataset_check_class_folders(const struct dl2_dataset *dataset, size_t *lost,
+                                    struct dl2_error *error);
 
 /* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */
 bool dl2_container_is_packed(const char *name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "dataset/annotations.h"
 
+#include "common/file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -48,14 +49,13 @@ static int read_line(const char *line, struct dl2_bytes *rows, struct dl2_error 
 
 int dl2_yolo_read(const uint8_t *text, size_t size, struct dl2_bytes *rows, struct dl2_error *error)
 {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes copy = DL2_BYTES_INIT;
     rows->size = 0;
-    if (memchr(text ? text : (const uint8_t *)"", 0, size))
-        return dl2_error_set(error, DL2_ERR_FORMAT, "it holds a zero byte, and is no text");
-    DL2_AUTO_FREE char *copy = NULL;
-    DL2_TRY(DL2_NEW(&copy, size + 1, "labels", error));
-    memcpy(copy, text ? text : (const uint8_t *)"", size);
+    if (size)
+        DL2_TRY(dl2_bytes_append(&copy, text, size, error));
+    DL2_TRY(dl2_text_begin(&copy, error));
     size_t number = 0;
-    for (char *line = copy, *next = copy; next; line = next) {
+    for (char *line = (char *)copy.data, *next = line; next; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';

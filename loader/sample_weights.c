@@ -43,10 +43,10 @@ static bool cut_line(char *text, struct line *line)
 static int find_lines(const char *path, struct dl2_bytes *text, struct line **out, size_t *count,
                       struct dl2_error *error)
 {
-    size_t most = 0, number = 1;
-    char *at = (char *)text->data, *end = at + text->size - 1;
+    size_t most = 1, number = 1;
+    char *at = (char *)text->data, *end = at + text->size;
     for (size_t i = 0; i < text->size; i++)
-        most += text->data[i] == '\n' || !text->data[i];
+        most += text->data[i] == '\n';
     *count = 0;
     DL2_TRY(DL2_NEW(out, most, "weights", error));
     struct line *const lines = *out;
@@ -106,7 +106,9 @@ int dl2_sample_weights_read(const char *path, const struct dl2_dataset *dataset,
     *out = NULL;
     DL2_TRY(DL2_NEW(&weights, dl2_dataset_count(dataset), "weights", error));
     DL2_TRY(dl2_file_read(path, DL2_SAMPLE_WEIGHTS_MAX_BYTES, &text, error));
-    DL2_TRY(dl2_bytes_append(&text, "", 1, error));
+    const int status = dl2_text_begin(&text, error);
+    dl2_error_prefix(error, "%s", path);
+    DL2_TRY(status);
     DL2_TRY(find_lines(path, &text, &lines, &count, error));
     DL2_TRY(match_lines(path, lines, count, dataset, weights, error));
     *out = weights;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/groups.h"
 
+#include "common/file.h"
 #include "common/quote.h"
 #include "common/scope.h"
 #include "report/sentence.h"
@@ -64,6 +65,9 @@ int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_gr
     *groups =
         (struct dl2_grouping){.name = dl2_keep_block(dl2_hide_passwords(name)), .text = *text};
     *text = (struct dl2_bytes)DL2_BYTES_INIT;
+    const int status = dl2_text_begin(&groups->text, error);
+    dl2_error_prefix(error, "%s", groups->name);
+    DL2_TRY(status);
     const bool ended = groups->text.size && groups->text.data[groups->text.size - 1] == '\n';
     if (!ended)
         DL2_TRY(dl2_bytes_append(&groups->text, "\n", 1, error));

@@ -223,7 +223,7 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_file_read(path, MAX_BYTES, &bytes, &error) < 0) {
+    if (dl2_file_read(path, MAX_BYTES, &bytes, &error) < 0 || dl2_text_begin(&bytes, &error) < 0) {
         fprintf(stderr, "%s: %s\n", base->program->name, error.message);
         return DL2_EXIT_FAILED;
     }

@@ -412,7 +412,7 @@ static int rewrite_elements(struct rewriting *rewriting, const struct element *a
     rewriting->first = true;
     while (next_mark(&scan) && *scan.at != ']') {
         struct element element = take_value(&scan);
-        json_auto_t *json = element.json = json_loadb(element.text, element.size, 0, NULL);
+        json_auto_t *json = element.json = dl2_json_parse(element.text, element.size, 0, NULL);
         DL2_TRY(put(rewriting, &element, error));
         scan.at += next_mark(&scan) == ',';
     }

@@ -243,39 +243,12 @@ static int refuse_clips(const struct dl2_dataset *dataset, const char *source,
                          source, container);
 }
 
-/* Is the sample's class the folder that its key names, as readers of a folder see it? */
-static bool is_in_class_folder(const struct dl2_dataset *dataset, size_t index, const char *key,
-                               const char *class, bool *in_folder)
-{
-    const char *const split = dl2_dataset_split_of(dataset, index);
-    const size_t length = strlen(class);
-    const char *slash = strchr(key, '/');
-    if (*split && slash)
-        slash = strchr(key = slash + 1, '/');
-    *in_folder = slash;
-    return slash && (size_t)(slash - key) == length && !strncmp(key, class, length);
-}
-
 /* A folder has no classes but its folders. */
 static int check_classes(const struct dl2_dataset *dataset, const char *source,
                          struct dl2_progress *progress, struct dl2_error *error)
 {
-    size_t lost = 0;
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
-        struct dl2_sample sample;
-        bool in_folder;
-        dl2_dataset_sample(dataset, i, &sample);
-        const char *class =
-            sample.label < 0 ? NULL : dl2_dataset_class_name(dataset, (unsigned)sample.label);
-        if (!class || is_in_class_folder(dataset, i, sample.key, class, &in_folder))
-            continue;
-        if (in_folder)
-            return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                                 "%s: its class is %s, but in a folder it would be the folder's "
-                                 "name; use --container=tar, which keeps classes",
-                                 sample.path, class);
-        lost++;
-    }
+    size_t lost;
+    DL2_TRY(dl2_dataset_check_class_folders(dataset, &lost, error));
     if (lost)
         dl2_progress_message(progress,
                              "%s: %zu of %zu images lie in no folder of their class, and lose it "

@@ -361,10 +361,10 @@ int dl2_postgresql_key(struct dl2_part_list *parts, const char *split, const cha
                        char key[DL2_POSTGRESQL_KEY_BYTES], uint8_t *part, struct dl2_error *error)
 {
     DL2_TRY(dl2_part_add(parts, split, strlen(split), part, error));
-    const char *slash = strchr(row_key, '/');
+    const char *folder = row_key + dl2_part_prefix(row_key), *slash = strchr(folder, '/');
     /* A key that names its split needs no second name of it. */
     const bool named =
-        !*part || (slash && dl2_part_find(parts, row_key, (size_t)(slash - row_key)) == *part);
+        !*part || (slash && dl2_part_find(parts, folder, (size_t)(slash - folder)) == *part);
     snprintf(key, DL2_POSTGRESQL_KEY_BYTES, "%s%s%s", named ? "" : dl2_part_name(parts, *part),
              named ? "" : "/", row_key);
     return DL2_OK;
@@ -458,6 +458,7 @@ static int use_split_column(struct dl2_index_draft *draft, struct dl2_error *err
     for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
         const char *key = dl2_index_draft_key(draft, i);
+        key += dl2_part_prefix(key);
         entry->part = DL2_PART_NONE;
         if (entry->flags & DL2_ROW_HAS_SPLIT)
             DL2_TRY(dl2_part_add(&draft->parts, key, strcspn(key, "/"), &entry->part, error));
@@ -564,7 +565,7 @@ static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
         return DL2_OK;
     if (uri->access == DL2_ACCESS_PAGES || status == DL2_ERR_LOST || status == DL2_ERR_MEMORY)
         return dl2_error_copy(error, &own);
-    DL2_TRY(dl2_format(&dataset->remark, error, "SQL reads all images: %s", own.message));
+    DL2_TRY(dl2_format_more(&dataset->remark, error, "SQL reads all images: %s", own.message));
     return dl2_database_pool_acquire(table->pool, &listing->connection, error);
 }
 
@@ -581,14 +582,14 @@ static int tell_found(struct dl2_dataset *dataset, const struct dl2_index_draft 
                              "that), or not written yet (CHECKPOINT); leave out access=pages",
                              what);
     if (found < draft->count)
-        return dl2_format(&dataset->remark, error,
-                          "SQL reads %zu of %zu images: the server's files do not have them "
-                          "as they are",
-                          draft->count - found, draft->count);
+        return dl2_format_more(&dataset->remark, error,
+                               "SQL reads %zu of %zu images: the server's files do not have them "
+                               "as they are",
+                               draft->count - found, draft->count);
     return summed ? DL2_OK
-                  : dl2_format(&dataset->remark, error,
-                               "SQL reads each image for the first time, since there are no "
-                               "check sums; the server's files serve after that");
+                  : dl2_format_more(&dataset->remark, error,
+                                    "SQL reads each image for the first time, since there are no "
+                                    "check sums; the server's files serve after that");
 }
 
 /* Finds the rows in the server's files. The check sums that the table has prove what is read. */
@@ -611,6 +612,8 @@ static int find_in_pages(struct dl2_dataset *dataset, const struct listing *list
 static int list_all(struct dl2_dataset *dataset, struct listing *listing, struct dl2_error *error)
 {
     DL2_TRY(list_table(listing, error));
+    if (listing->scan.remark)
+        DL2_TRY(dl2_format_more(&dataset->remark, error, "%s", listing->scan.remark));
     DL2_TRY(find_in_pages(dataset, listing, error));
     DL2_TRY(make_commands(listing, error));
     return make_version_command(listing, error);

@@ -74,7 +74,9 @@ static int read_aws_file(const char *variable, const char *name, struct aws_file
                                    file->path, variable)
                    : DL2_OK;
     DL2_TRY(dl2_file_read(file->path, MAX_FILE_BYTES, &file->text, error));
-    return dl2_bytes_append(&file->text, "", 1, error);
+    const int status = dl2_text_begin(&file->text, error);
+    dl2_error_prefix(error, "%s", file->path);
+    return status;
 }
 
 static void free_aws_file(struct aws_file *file)

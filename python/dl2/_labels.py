@@ -56,7 +56,7 @@ def _rows(path: str, dataset: dl2.Dataset) -> List[List[float]]:
                 if first:  # the columns' names
                     continue
                 raise ValueError(f"{place}: what stands behind {cells[0]!r} is not numbers alone")
-            samples = names.get(cells[0])
+            samples = names.get(cells[0], names.get(cells[0].strip().removeprefix("./")))
             if samples is None:
                 continue
             if not samples:

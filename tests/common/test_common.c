@@ -550,6 +550,55 @@ static void files_are_written_whole_and_listed(void **state)
     free(deep);
 }
 
+/* Text of other programs: byte order marks, UTF-16, and what Python writes in JSON. */
+static void text_of_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *rest; /* NULL: refused */
+    } rows[] = {
+        {"", 0, ""},
+        {"a\n", 2, "a\n"},
+        {"\xef\xbb\xbf", 3, ""},
+        {"\xef\xbb\xbf"
+         "ab",
+         5, "ab"},
+        {"a\xef\xbb\xbf", 4, "a\xef\xbb\xbf"},
+        {"\xff\xfe"
+         "a\0",
+         4, NULL},
+        {"\xfe\xff\0a", 4, NULL},
+        {"a\0b", 3, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dl2_bytes text = DL2_BYTES_INIT;
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (rows[i].size)
+            assert_int_equal(dl2_bytes_append(&text, rows[i].text, rows[i].size, &error), DL2_OK);
+        assert_int_equal(dl2_text_begin(&text, &error), rows[i].rest ? DL2_OK : DL2_ERR_FORMAT);
+        if (rows[i].rest) {
+            assert_int_equal(text.size, strlen(rows[i].rest));
+            assert_string_equal((const char *)text.data, rows[i].rest);
+        }
+        dl2_bytes_free(&text);
+    }
+    static const char json[] = "\xef\xbb\xbf{\"a\": [NaN, -Infinity,Infinity], \"b\": \"NaN \\\" "
+                               "NaN\", \"c\": -NaN, \"d\": 5}";
+    json_t *read = dl2_json_parse(json, strlen(json), 0, NULL);
+    char *dumped = json_dumps(read, JSON_SORT_KEYS);
+    assert_non_null(dumped);
+    assert_string_equal(
+        dumped, "{\"a\": [null, null, null], \"b\": \"NaN \\\" NaN\", \"c\": null, \"d\": 5}");
+    free(dumped);
+    json_decref(read);
+    json_error_t why;
+    assert_null(dl2_json_parse("{\"a\": NaNs}", 11, 0, &why));
+    assert_null(dl2_json_parse("NaN", 3, 0, &why)); /* null alone is no object */
+    assert_null(dl2_json_parse("", 0, 0, &why));
+}
+
 static void json_round_trip(void **state)
 {
     char *file = dl2_path_join(*state, "x.json");
@@ -1011,6 +1060,7 @@ int main(void)
         cmocka_unit_test(paths),
         cmocka_unit_test_setup_teardown(files_are_written_whole_and_listed, make_scratch,
                                         drop_scratch),
+        cmocka_unit_test(text_of_others),
         cmocka_unit_test_setup_teardown(json_round_trip, make_scratch, drop_scratch),
         cmocka_unit_test(files_are_expected),
         cmocka_unit_test(words_are_parsed),

@@ -17,6 +17,11 @@ grep ^train names | awk -F/ '{ printf "data/%s,%s\n", $0, $2 }' >train.lst
 is "$(identify train.txt)" "$(identify data/train)" 'absolute paths and blanks'
 is "$(identify train.lst)" "$(identify data/train)" 'commas'
 
+# ---- As spreadsheets and editors write them: a byte order mark, blanks around fields; ./ in paths
+{ printf '\357\273\277split , id , label , path\r\n'
+  awk -F/ '{ printf "%s, %d , %s , \"./data/./%s\" \r\n", $1, NR, $2, $0 }' names; } >marked.csv
+is "$(identify marked.csv)" "$(identify data)" 'a list with a byte order mark, blanks and ./'
+
 # ---- Trains as the folder does; variants have the classes and splits, and pair by key
 expect 0 run -d all.csv --out by-list
 expect 0 run -d data --out by-folder
@@ -42,8 +47,8 @@ refused() { # TEXT LINE...
 }
 image=data/train/c0/000.ppm
 refused 'bad.csv: line 2: data/absent.ppm: No such file' "$image,a" 'data/absent.ppm,b'
-refused 'bad.csv: line 1: a path with . or ..' "../$image,a"
-refused 'bad.csv: line 1: a path with . or ..' "data/./train/c0/000.ppm,a"
+refused 'bad.csv: line 1: a path with ..' "../$image,a"
+refused 'bad.csv: line 1: a path with ..' "data/.././train/c0/000.ppm,a"
 refused "bad.csv: line 1: its class cannot be a folder's name" "$image,a/b"
 refused "bad.csv: line 1: its class cannot be a folder's name" "$image,"
 refused "bad.csv: line 1: its class cannot be a folder's name, or is a split's" "$image,train"
@@ -52,7 +57,8 @@ refused 'bad.csv: line 1: it has other fields' "$image,a,b"
 refused 'bad.csv: line 3: it has fewer fields than the first line' path,id,label "$image,1,a" "$image,1"
 refused 'bad.csv: line 1: a quoted field' "\"$image,a"
 refused 'line 2 names the same image with the same class as line 1' "$image,a" "$image,a"
-refused 'bad.csv is not a text' 'a\0000b'
+refused 'bad.csv: it is not a text: byte 2 is zero' 'a\0000b'
+refused 'bad.csv: it is UTF-16; save it as UTF-8' '\0377\0376p'
 refused 'bad.csv: line 1: it is not a path, a blank or tab, and a class' word
 : >empty.csv
 expect 1 dl2-transcode --identify empty.csv

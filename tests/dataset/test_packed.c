@@ -712,7 +712,8 @@ static void test_label_field(void **state)
     expect_label("f", "n", "2", 0, "0");
     expect_label("f", "a.b.0", "1", 1, "tree");
     expect_label("f", "a.b.0", "2", 0, "bush");
-    expect_label("f", "a.b.1", "1", 0, "10"); /* texts are names, sorted as such */
+    expect_label("f", "a.b.1", "1", 10, "10"); /* numbers, also in quotes */
+    expect_label("f", "a.b.1", "2", 9, "09");
     expect_label("f", "a.c\\.d", "2", 0, "w");
     expect_label("f", NULL, "2", -1, NULL);
     refuse_field("f", "a.b.2", DL2_ERR_FORMAT, "no sample has a label in the field a.b.2");
@@ -738,7 +739,7 @@ static void test_label_field(void **state)
     assert_int_equal(dl2_dataset_write_index(at("f"), NULL, NULL, 1, &count, NULL, NULL), 0);
     expect_label("f", NULL, "1", 0, "ant");
     /* Kinds of values that are no label, in order; then a name after numbers. */
-    static const char *const none[] = {"-1", "1.5", "true", "null", "{}", "\"\"", "[1]"};
+    static const char *const none[] = {"-1", "1.5", "true", "null", "NaN", "{}", "\"\"", "[1, 2]"};
     tar_add(&tar, "0.jpg", "0");
     tar_add(&tar, "0.json", "{\"n\": 1}");
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -753,7 +754,11 @@ static void test_label_field(void **state)
     tar_add(&tar, "y.cls", ""); /* which nobody reads */
     tar_end(&tar, "kinds/a.tar");
     expect_label("kinds", "n", "0", 1, "1");
-    expect_label("kinds", "n", "x3", -1, NULL);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "x%zu", i);
+        expect_label("kinds", "n", key, -1, NULL);
+    }
     expect_label("kinds", "n", "y", -1, NULL);
     tar_add(&tar, "0.jpg", "0");
     tar_add(&tar, "0.json", "{\"n\": 1}");

@@ -137,7 +137,7 @@ sed '4s/[0-9]$/-1/' "$work/weights" >"$work/below"
 printf 'a\0b 1\n' >"$work/zero"
 : >"$work/empty"
 for wrong in "short: no weight for train/" "odd: line 3 is not KEY WEIGHT" "twice: lines 3 and 4 are both of train/" \
-    "below: line 4 is not" "zero: line 1 is not" "empty: no weight for" "none: No such file"; do
+    "below: line 4 is not" "zero: it is not a text: byte 2 is zero" "empty: no weight for" "none: No such file"; do
     expect 1 dl2-load bench "$work/flowers" --weights "$work/${wrong%%:*}"
     said "${wrong#*: }"
 done

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Layouts that other programs give to datasets: COCO's train2017, Ultralytics' images/train with labels/train, Roboflow's
+# train/images with train/labels, and Hugging Face's metadata. Splits, classes and boxes are what these mean, from folders
+# and from shards.
+. "$srcdir/tests/lib.sh"
+cd "$work" || exit 99
+layout() { expect 0 dl2-load check "$@"; sed -n 's/^dl2-load: [^:]*: //p' "$work/err" | head -n 1; }
+identify() { dl2-transcode --identify "$@" | grep '^images\|^classes'; }
+names() { (cd "$1" && find . -name '*.ppm' -o -name '*.txt' | LC_ALL=C sort | tr '\n' ' '); }
+
+# ---- COCO's folders have the year
+for image in train2017/1 train2017/2 train2017/3 val2017/4 test2017/5; do picture "coco/$image.ppm" 8 8 1; done
+is "$(layout coco)" 'train 3 images (train2017/), val 1 (val2017/), test 1 (test2017/)' "COCO's layout"
+expect 0 dl2-transcode --quiet --codec ppm coco coco-variants
+expect 0 dl2-quality --quiet --metrics psnr_rgb coco coco-variants/ppm
+grep -q '^Reference: coco, 5 images' "$work/out" || fail 'variants of COCO pair by key'
+expect 0 dl2-transcode --quiet --codec ppm --container=tar coco coco-shards
+is "$(layout coco-shards/ppm)" 'train 3 images (train2017/), val 1 (val2017/), test 1 (test2017/)' 'COCO in shards'
+expect 0 dl2-quality --quiet --metrics psnr_rgb coco coco-shards/ppm
+grep -q '^Reference: coco, 5 images' "$work/out" || fail 'shards of COCO pair by key'
+picture years/2017/1.ppm 8 8 1; picture years/train12/1.ppm 8 8 1 # which are no splits
+is "$(identify years)" 'images	2
+classes	2' 'other numbers'
+
+# ---- Ultralytics: the splits lie in images, the boxes in labels
+for image in train/1 train/2 train/3 val/4; do
+    picture "yolo/images/$image.ppm" 8 8 1
+    mkdir -p "yolo/labels/${image%/*}"
+    echo '0 0.5 0.5 0.2 0.2' >"yolo/labels/$image.txt"
+done
+echo 'train: images/train' >yolo/data.yaml
+is "$(layout yolo --boxes txt)" 'train 3 images (images/train/), val 1 (images/val/)' "Ultralytics' layout"
+grep -q '4 images, 0 bad' "$work/out" || fail "boxes of Ultralytics: $(cat "$work/out")"
+is "$(identify yolo)" 'images	4
+classes	0' "Ultralytics' classes"
+expect 0 dl2-load check --boxes txt yolo/images/val
+grep -q '1 images, 0 bad' "$work/out" || fail 'boxes of a split that is opened alone'
+expect 0 dl2-transcode --quiet --codec ppm yolo yolo-variants
+is "$(layout yolo-variants/ppm --boxes txt)" 'train 3 images (images/train/), val 1 (images/val/)' 'a variant of Ultralytics'
+grep -q '4 images, 0 bad' "$work/out" || fail "boxes of a variant: $(cat "$work/out")"
+for container in tar gulp; do
+    expect 0 dl2-transcode --quiet --codec ppm --container=$container yolo yolo-$container
+    rm yolo-$container/ppm/dl2-index.bin
+    [ $container = gulp ] || is "$(layout yolo-$container/ppm)" 'train 3 images (images/train/), val 1 (images/val/)' "Ultralytics in $container"
+    expect 0 dl2-quality --quiet --metrics psnr_rgb yolo yolo-$container/ppm
+    grep -q '^Reference: yolo, 4 images' "$work/out" || fail "$container of Ultralytics pairs by key"
+done
+
+# ---- Roboflow: each split has images and labels
+for image in 1 2 3; do
+    picture "robo/train/images/$image.ppm" 8 8 1
+    mkdir -p robo/train/labels robo/valid/labels
+    echo '1 0.5 0.5 0.2 0.2' >"robo/train/labels/$image.txt"
+done
+picture robo/valid/images/4.ppm 8 8 1
+echo '1 0.5 0.5 0.2 0.2' >robo/valid/labels/4.txt
+is "$(layout robo --boxes txt)" 'train 3 images, val 1 (valid/)' "Roboflow's layout"
+grep -q '4 images, 0 bad' "$work/out" || fail "boxes of Roboflow: $(cat "$work/out")"
+mkdir flat && cp -r yolo/images/train flat/images && cp -r yolo/labels/train flat/labels
+is "$(identify flat)" 'images	3
+classes	0' 'images and labels alone'
+expect 0 dl2-load check --boxes txt flat
+grep -q '3 images, 0 bad' "$work/out" || fail 'boxes of images and labels alone'
+picture both/images/1.ppm 8 8 1; picture both/paintings/1.ppm 8 8 1 # classes
+is "$(identify both)" 'images	2
+classes	2' 'a class that is called images'
+
+# ---- Hugging Face: metadata with labels, in the folder or in its splits, in CSV or JSON
+for image in train/1 train/2 train/3 test/4; do picture "hf/$image.ppm" 8 8 1; done
+printf '\357\273\277file_name,text,label\n1.ppm,"a, b",cat\n2.ppm,c,dog\n' >hf/train/metadata.csv
+printf '{"file_name": "4.ppm", "label": "dog", "score": NaN}\n\n' >hf/test/metadata.jsonl
+is "$(layout hf)" 'train 2 images in 2 classes, test 1' "Hugging Face's layout"
+said 'classes are the labels in 2 files of metadata'
+said 'images left out because no metadata name them: 1'
+expect 0 dl2-transcode --quiet --codec ppm hf hf-variants
+is "$(names hf-variants/ppm)" './test/dog/4.ppm ./train/cat/1.ppm ./train/dog/2.ppm ' 'a variant has classes'
+mkdir root && cp -r hf/train hf/test root && rm root/*/metadata.*
+printf 'file_name,label\ntrain/1.ppm,10\ntrain/2.ppm,2\n./train/3.ppm,-1\ntest/4.ppm,10\n' >root/metadata.csv
+is "$(layout root)" 'train 3 images in 11 classes, test 1' 'metadata of a folder with splits'
+mkdir captions && cp hf/train/*.ppm captions && printf 'file_name,text\n1.ppm,a\n2.ppm,b\n3.ppm,c\n' >captions/metadata.csv
+is "$(identify captions)" 'images	3
+classes	0' 'metadata without labels'
+printf '{"file_name": "1.ppm", "label": {}}\n' >captions/metadata.jsonl
+expect 1 dl2-transcode --identify captions
+said 'captions/metadata.jsonl: line 1: its label: it holds an object'
+is "$(identify hf/train/metadata.csv)" 'images	2
+classes	2' 'a file of metadata as a list'
+exit 0
