@@ -37,7 +37,9 @@ struct dl2_annotated_image {
 struct dl2_coco;
 
 struct dl2_coco_facts {
-    size_t images, annotations, categories; /* in the file */
+    size_t images, annotations, categories; /* in the file, without those that are broken */
+    size_t broken;            /* elements that were left out, and what is wrong with the first */
+    const char *faults;       /* three of them, "; " between */
     size_t missing;           /* images of the file that no sample of the dataset is */
     size_t missing_boxes;     /* annotations of these */
     size_t unlisted;          /* samples of the dataset that the file does not have */
@@ -47,11 +49,13 @@ struct dl2_coco_facts {
 
 /*
  * Reads a file, with the shapes of objects or without, and finds the samples of a dataset in it;
- * with `dataset` NULL its images are the samples, in the order of their ids. DL2_ERR_FORMAT for
- * what is not such JSON, and, naming the first of them, for broken elements: ids that are no whole
- * numbers, come twice (of images and categories) or lead nowhere, boxes that are not four finite
- * numbers or of negative size, shapes that are no polygons or run lengths of their size; also if
- * two images are one sample or two samples one image, and if none fits.
+ * with `dataset` NULL its images are the samples, in the order of their ids.
+ *
+ * A broken element is left out, counted and named in the facts: no id, an object that leads nowhere,
+ * a box that is not four finite numbers or of negative size, a shape that is no polygons or run
+ * lengths of their size. DL2_ERR_FORMAT for what is not such JSON; if no image, or none of more than
+ * three objects, is whole; if an id of an image or a category comes twice, if two images are one
+ * sample or two samples one image; and if no image fits.
  */
 int dl2_coco_open(const char *path, const struct dl2_dataset *dataset, bool shapes,
                   struct dl2_coco **out, struct dl2_error *error);

@@ -10,25 +10,30 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/label_field.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum {
     MAX_ELEMENT = 64 << 20, /* bytes of an element's text */
     MAX_SIDE = 1 << 24,     /* of an image, pixels */
-    NAMED = 3               /* broken elements that the error names */
+    NAMED = 3,              /* broken elements that are named */
+    FAULT_BYTES = 640
 };
 #define MAX_COORDINATE 1e9
 #define NOWHERE        UINT32_MAX
 
 struct listed {
     int64_t id;
+    uint32_t number; /* in the file, from 1: the id of an image whose own is a text; else 0 */
     uint32_t width, height;
     size_t name, stem_length; /* in coco->names; without what leads to nowhere ("./") */
+    bool is_absolute;         /* the name, which may be of another machine */
     uint32_t sample;          /* or NOWHERE */
     uint32_t first, count;    /* of its annotations */
 };
@@ -51,6 +56,7 @@ struct dl2_coco {
     size_t samples;
     const char **missing;
     struct dl2_coco_facts facts;
+    char faults[FAULT_BYTES]; /* the first broken elements */
 };
 
 /* A file under way. */
@@ -60,8 +66,8 @@ struct reader {
     bool shapes;
     struct dl2_bytes text; /* of the value that was read last */
     uint64_t at;           /* bytes read */
-    size_t broken;
-    char faults[640]; /* the first of them */
+    size_t ambiguous; /* faults that leave unknown what is meant, so that the file is refused */
+    char faults[FAULT_BYTES]; /* the first of them */
 };
 
 static struct listed *images_of(const struct dl2_coco *coco)
@@ -84,18 +90,34 @@ static size_t found_count(const struct dl2_coco *coco)
     return coco->found.size / sizeof(struct found);
 }
 
-/* Notes a broken element; the file is read on, so that they are counted. */
-DL2_PRINTF(2, 3) static void note_fault(struct reader *reader, const char *format, ...)
+/* Adds to `faults` what is wrong with one more element, if it is one of the first. */
+DL2_PRINTF(3, 0)
+static void add_fault(char faults[FAULT_BYTES], size_t before, const char *format,
+                      va_list arguments)
 {
-    const size_t used = strlen(reader->faults);
-    if (reader->broken++ >= NAMED)
+    const size_t used = strlen(faults), room = FAULT_BYTES - used;
+    if (before >= NAMED)
         return;
+    const int added = snprintf(faults + used, room, "%s", used ? "; " : "");
+    vsnprintf(faults + used + added, room - (size_t)added, format, arguments);
+}
+
+/* Notes a broken element, which is left out. */
+DL2_PRINTF(2, 3) static void note_broken(struct reader *reader, const char *format, ...)
+{
+    struct dl2_coco *coco = reader->coco;
     va_list arguments;
     va_start(arguments, format);
-    const int added =
-        snprintf(reader->faults + used, sizeof reader->faults - used, "%s", used ? "; " : "");
-    vsnprintf(reader->faults + used + added, sizeof reader->faults - used - (size_t)added, format,
-              arguments);
+    add_fault(coco->faults, coco->facts.broken++, format, arguments);
+    va_end(arguments);
+}
+
+/* Notes what leaves unknown which is meant; the file is read on, so that these are counted. */
+DL2_PRINTF(2, 3) static void note_ambiguous(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_fault(reader->faults, reader->ambiguous++, format, arguments);
     va_end(arguments);
 }
 
@@ -203,8 +225,8 @@ static int take_value(struct reader *reader, bool keep, struct dl2_error *error)
 static json_t *parse_value(const struct reader *reader, struct dl2_error *error)
 {
     json_error_t fault;
-    json_t *value = json_loadb((const char *)reader->text.data, reader->text.size,
-                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &fault);
+    json_t *value = dl2_json_parse(reader->text.data, reader->text.size,
+                                   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &fault);
     if (!value)
         dl2_error_set(error, DL2_ERR_FORMAT, "%s, in the value that ends at byte %" PRIu64,
                       fault.text, reader->at);
@@ -227,28 +249,43 @@ static bool take_side(const json_t *image, const char *name, uint32_t *side)
     return true;
 }
 
+/* An id: a whole number, also one in quotes. *is_text: any other text, which is hashed. */
+static bool take_id(const json_t *value, int64_t *id, bool *is_text)
+{
+    const char *text = json_string_value(value);
+    const int64_t number = text ? dl2_label_number(text) : json_integer_value(value);
+    *is_text = text && *text && number < 0;
+    *id = *is_text ? (int64_t)(XXH3_64bits(text, strlen(text)) >> 1) : number;
+    return json_is_integer(value) || (text && *text);
+}
+
 static int take_image(struct reader *reader, const json_t *element, size_t number,
                       struct dl2_error *error)
 {
     struct dl2_coco *coco = reader->coco;
-    const json_t *id = json_object_get(element, "id");
-    const char *name = json_string_value(json_object_get(element, "file_name"));
+    const char *text = json_string_value(json_object_get(element, "file_name"));
     struct listed image = {.sample = NOWHERE, .name = coco->names.size};
-    if (!json_is_integer(id))
-        note_fault(reader, "image number %zu has no whole number as its id", number);
-    else if (!name || !*name)
-        note_fault(reader, "image %" JSON_INTEGER_FORMAT " has no file_name",
-                   json_integer_value(id));
+    bool is_text;
+    if (!take_id(json_object_get(element, "id"), &image.id, &is_text))
+        note_broken(reader, "image number %zu has no id", number);
+    else if (!text || !*text)
+        note_broken(reader, "image number %zu has no file_name", number);
     else if (!take_side(element, "width", &image.width) ||
              !take_side(element, "height", &image.height) || !image.width != !image.height)
-        note_fault(reader, "image %" JSON_INTEGER_FORMAT " has a width or height that is none",
-                   json_integer_value(id));
+        note_broken(reader, "image number %zu, '%.200s', has a width or height that is none",
+                    number, text);
     else {
-        while (!strncmp(name, "./", 2) || *name == '/')
+        image.number = is_text ? (uint32_t)number : 0;
+        DL2_TRY(dl2_bytes_append(&coco->names, text, strlen(text) + 1, error));
+        char *name = (char *)coco->names.data + image.name;
+        for (char *at = name; (at = strchr(at, '\\'));) /* as Windows has paths */
+            *at = '/';
+        image.is_absolute = *name == '/' || (*name && !strncmp(name + 1, ":/", 2));
+        while (!strncmp(name, "./", 2) || *name == '/') {
+            image.name += *name == '/' ? 1 : 2;
             name += *name == '/' ? 1 : 2;
-        image.id = json_integer_value(id);
+        }
         image.stem_length = dl2_path_stem_length(name);
-        DL2_TRY(dl2_bytes_append(&coco->names, name, strlen(name) + 1, error));
         DL2_TRY(dl2_bytes_append(&coco->images, &image, sizeof image, error));
     }
     return DL2_OK;
@@ -258,10 +295,11 @@ static int take_category(struct reader *reader, const json_t *element, size_t nu
                          struct dl2_error *error)
 {
     const json_t *value = json_object_get(element, "id");
-    const int64_t id = json_integer_value(value);
-    if (json_is_integer(value))
+    int64_t id;
+    bool is_text;
+    if (take_id(value, &id, &is_text) && !is_text)
         return dl2_bytes_append(&reader->coco->categories, &id, sizeof id, error);
-    note_fault(reader, "category number %zu has no whole number as its id", number);
+    note_broken(reader, "category number %zu has no whole number as its id", number);
     return DL2_OK;
 }
 
@@ -396,36 +434,39 @@ static int take_annotation(struct reader *reader, const json_t *element, size_t 
     const json_t *image_id = json_object_get(element, "image_id");
     const json_t *category = json_object_get(element, "category_id");
     const json_t *crowd = json_object_get(element, "iscrowd");
-    const json_t *area = json_object_get(element, "area");
+    const json_t *value = json_object_get(element, "area"); /* Python's NaN is null */
+    const json_t *area = json_is_null(value) ? NULL : value;
+    bool is_word; /* of an image's id it does not matter */
     struct found found = {.id = json_is_integer(id) ? json_integer_value(id) : -1,
-                          .image_id = json_integer_value(image_id),
                           .number = number};
     struct dl2_annotation *to = &found.annotation;
     const char *why = take_box(json_object_get(element, "bbox"), to);
-    if (!json_is_integer(image_id))
-        why = "has no whole number as its image_id";
-    else if (!json_is_integer(category))
+    if (!take_id(image_id, &found.image_id, &is_word))
+        why = "has no image_id";
+    else if (!take_id(category, &to->label, &is_word) || is_word)
         why = "has no whole number as its category_id";
-    else if (crowd && !json_is_boolean(crowd) &&
+    else if (crowd && !json_is_null(crowd) && !json_is_boolean(crowd) &&
              !(json_is_integer(crowd) && json_integer_value(crowd) >= 0 &&
                json_integer_value(crowd) <= 1))
         why = "has an iscrowd that is neither 0 nor 1";
     else if (area && !(json_is_number(area) && json_number_value(area) >= 0 &&
                        json_number_value(area) <= MAX_COORDINATE * MAX_COORDINATE))
         why = "has an area that is no number from 0 on";
-    to->label = json_integer_value(category);
     to->crowd = json_is_true(crowd) || json_integer_value(crowd) == 1;
     to->area =
         (float)(area ? json_number_value(area) : (to->right - to->left) * (to->bottom - to->top));
+    const size_t shapes = reader->coco->shapes.size;
     if (!why && reader->shapes)
         DL2_TRY(
             take_shape(reader->coco, json_object_get(element, "segmentation"), to, &why, error));
-    if (!why)
+    if (why)
+        reader->coco->shapes.size = shapes;
+    else
         return dl2_bytes_append(&reader->coco->found, &found, sizeof found, error);
     if (found.id >= 0)
-        note_fault(reader, "annotation %" PRId64 " %s", found.id, why);
+        note_broken(reader, "annotation %" PRId64 " %s", found.id, why);
     else
-        note_fault(reader, "annotation number %zu %s", number, why);
+        note_broken(reader, "annotation number %zu %s", number, why);
     return DL2_OK;
 }
 
@@ -492,6 +533,11 @@ static int read_file(struct reader *reader, struct dl2_error *error)
                            {"annotations", take_annotation, false},
                            {"categories", take_category, false},
                            {NULL, NULL, false}};
+    char mark[3];
+    if (dl2_text_mark(mark, fread(mark, 1, sizeof mark, reader->file)))
+        reader->at = sizeof mark;
+    else
+        rewind(reader->file);
     int byte = next_mark(reader);
     if (byte != '{')
         return refuse_byte(reader, byte, "object", error);
@@ -531,38 +577,47 @@ static int compare_categories(const void *a, const void *b)
     return compare_numbers(*(const int64_t *)a, *(const int64_t *)b);
 }
 
+/* Does an annotation lead to an image and a category that are there? */
+static bool leads_somewhere(struct reader *reader, const struct found *found)
+{
+    const struct dl2_coco *coco = reader->coco;
+    const struct listed wanted = {.id = found->image_id};
+    const bool image = coco->facts.images && bsearch(&wanted, images_of(coco), coco->facts.images,
+                                                     sizeof wanted, compare_ids);
+    const bool category = coco->facts.categories &&
+                          bsearch(&found->annotation.label, coco->categories.data,
+                                  coco->facts.categories, sizeof(int64_t), compare_categories);
+    if (!image)
+        note_broken(reader, "annotation %" PRId64 " is of an image that is not there", found->id);
+    else if (!category)
+        note_broken(reader, "annotation %" PRId64 " is of category %" PRId64 ", which is not there",
+                    found->id, found->annotation.label);
+    return image && category;
+}
+
 static void check_ids(struct reader *reader)
 {
     struct dl2_coco *coco = reader->coco;
     struct listed *images = images_of(coco);
+    struct found *found = found_in(coco);
     int64_t *categories = (int64_t *)(void *)coco->categories.data;
     coco->facts.images = image_count(coco);
-    coco->facts.annotations = found_count(coco);
     coco->facts.categories = coco->categories.size / sizeof *categories;
     if (coco->facts.categories)
         qsort(categories, coco->facts.categories, sizeof *categories, compare_categories);
     for (size_t i = 1; i < coco->facts.categories; i++)
         if (categories[i] == categories[i - 1])
-            note_fault(reader, "category %" PRId64 " comes twice", categories[i]);
+            note_ambiguous(reader, "category %" PRId64 " comes twice", categories[i]);
     for (size_t i = 1; i < coco->facts.images; i++)
         if (images[i].id == images[i - 1].id)
-            note_fault(reader, "image %" PRId64 " comes twice", images[i].id);
-    for (size_t i = 0; i < coco->facts.annotations; i++) {
-        const struct found *found = &found_in(coco)[i];
-        const struct listed wanted = {.id = found->image_id};
-        const bool image = coco->facts.images && bsearch(&wanted, images, coco->facts.images,
-                                                         sizeof *images, compare_ids);
-        const bool category = coco->facts.categories &&
-                              bsearch(&found->annotation.label, categories, coco->facts.categories,
-                                      sizeof *categories, compare_categories);
-        if (!image)
-            note_fault(reader, "annotation %" PRId64 " is of image %" PRId64 ", which is not there",
-                       found->id, found->image_id);
-        if (!category)
-            note_fault(reader,
-                       "annotation %" PRId64 " is of category %" PRId64 ", which is not there",
-                       found->id, found->annotation.label);
-    }
+            note_ambiguous(reader, "the id of image '%.200s' comes twice",
+                           (const char *)coco->names.data + images[i].name);
+    size_t kept = 0;
+    for (size_t i = 0, count = found_count(coco); i < count; i++)
+        if (leads_somewhere(reader, &found[i]))
+            found[kept++] = found[i];
+    coco->found.size = kept * sizeof *found;
+    coco->facts.annotations = kept;
 }
 
 /* Orders the annotations by image, each image's as the file has them. */
@@ -616,29 +671,97 @@ static const struct stem *find_stem(const struct stem *stems, size_t count, cons
     return NULL;
 }
 
+static void take_sample(struct dl2_coco *coco, uint32_t image, size_t sample)
+{
+    images_of(coco)[image].sample = (uint32_t)sample;
+    coco->by_sample[sample] = image;
+}
+
+static struct stem last_part(const char *text, size_t length)
+{
+    const char *slash = memrchr(text, '/', length);
+    const size_t before = slash ? (size_t)(slash - text) + 1 : 0;
+    return (struct stem){text + before, length - before, 0};
+}
+
+static int compare_last_parts(const void *a, const void *b)
+{
+    const struct stem *left = a, *right = b;
+    const struct stem one = last_part(left->text, left->length);
+    const struct stem two = last_part(right->text, right->length);
+    return compare_stems(&one, &two);
+}
+
+/* The only image whose name ends with a slash and the key; NULL: there are none or several. */
+static const struct stem *find_longer(const struct stem *longer, size_t count, const char *key)
+{
+    const struct stem wanted = {key, strlen(key), 0}, *only = NULL;
+    const struct stem *at = bsearch(&wanted, longer, count, sizeof wanted, compare_last_parts);
+    while (at && at > longer && !compare_last_parts(at - 1, &wanted))
+        at--;
+    for (; at && at < longer + count && !compare_last_parts(at, &wanted); at++) {
+        const size_t before = at->length > wanted.length ? at->length - wanted.length : 0;
+        if (!before || at->text[before - 1] != '/' ||
+            memcmp(at->text + before, key, wanted.length) != 0)
+            continue;
+        if (only)
+            return NULL;
+        only = at;
+    }
+    return only;
+}
+
+/* Absolute names of another machine have more parts than the keys of their samples. */
+static int match_absolute(struct dl2_coco *coco, const struct dl2_dataset *dataset,
+                          struct dl2_error *error)
+{
+    const struct listed *images = images_of(coco);
+    struct dl2_sample sample;
+    size_t count = 0;
+    DL2_AUTO_FREE struct stem *longer = NULL;
+    DL2_TRY(DL2_NEW(&longer, coco->facts.images + 1, "names", error));
+    for (size_t i = 0; i < coco->facts.images; i++)
+        if (images[i].is_absolute && images[i].sample == NOWHERE)
+            longer[count++] = (struct stem){(const char *)coco->names.data + images[i].name,
+                                            images[i].stem_length, (uint32_t)i};
+    if (!count)
+        return DL2_OK;
+    qsort(longer, count, sizeof *longer, compare_last_parts);
+    for (size_t i = 0; i < coco->samples; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        const struct stem *found =
+            coco->by_sample[i] == NOWHERE ? find_longer(longer, count, sample.key) : NULL;
+        if (found && images[found->image].sample == NOWHERE)
+            take_sample(coco, found->image, i);
+    }
+    return DL2_OK;
+}
+
 static int match_samples(struct reader *reader, const struct dl2_dataset *dataset,
                          const struct stem *stems, struct dl2_error *error)
 {
     struct dl2_coco *coco = reader->coco;
     struct listed *images = images_of(coco);
     struct dl2_sample sample, other;
-    size_t matched = 0;
     for (size_t i = 0; i < coco->samples; i++) {
         dl2_dataset_sample(dataset, i, &sample);
         const struct stem *stem = find_stem(stems, coco->facts.images, sample.key);
         if (stem && images[stem->image].sample != NOWHERE) {
             dl2_dataset_sample(dataset, images[stem->image].sample, &other);
-            note_fault(reader, "%s and %s are both image '%s'", other.path, sample.path,
-                       stem->text);
+            note_ambiguous(reader, "%s and %s are both image '%s'", other.path, sample.path,
+                           stem->text);
         } else if (stem) {
-            images[stem->image].sample = (uint32_t)i;
-            coco->by_sample[i] = stem->image;
-            matched++;
-        } else if (!coco->facts.unlisted++) {
-            coco->facts.unlisted_key = sample.key;
+            take_sample(coco, stem->image, i);
         }
     }
-    if (matched || reader->broken)
+    DL2_TRY(match_absolute(coco, dataset, error));
+    for (size_t i = 0; i < coco->samples; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        if (coco->by_sample[i] == NOWHERE && !coco->facts.unlisted++)
+            coco->facts.unlisted_key = sample.key;
+    }
+    const bool matched = coco->facts.unlisted < coco->samples;
+    if (matched || reader->ambiguous)
         return DL2_OK;
     return dl2_error_set(
         error, DL2_ERR_FORMAT,
@@ -671,8 +794,8 @@ static int match_images(struct reader *reader, const struct dl2_dataset *dataset
     qsort(stems, count, sizeof *stems, compare_stems);
     for (size_t i = 1; i < count; i++)
         if (!compare_stems(&stems[i - 1], &stems[i]))
-            note_fault(reader, "images %" PRId64 " and %" PRId64 " have one name, '%s'",
-                       images[stems[i - 1].image].id, images[stems[i].image].id, stems[i].text);
+            note_ambiguous(reader, "images %" PRId64 " and %" PRId64 " have one name, '%s'",
+                           images[stems[i - 1].image].id, images[stems[i].image].id, stems[i].text);
     if (dataset)
         DL2_TRY(match_samples(reader, dataset, stems, error));
     return DL2_OK;
@@ -694,13 +817,24 @@ static int count_facts(struct dl2_coco *coco, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int refuse_broken(const struct reader *reader, struct dl2_error *error)
+static int refuse_ambiguous(const struct reader *reader, struct dl2_error *error)
 {
-    if (!reader->broken)
-        return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_FORMAT, "%zu broken element%s: %s%s", reader->broken,
-                         reader->broken == 1 ? "" : "s", reader->faults,
-                         reader->broken > NAMED ? "; ..." : "");
+    return reader->ambiguous ? dl2_error_set(error, DL2_ERR_FORMAT, "%s%s", reader->faults,
+                                             reader->ambiguous > NAMED ? "; ..." : "")
+                             : DL2_OK;
+}
+
+/* Without images there is nothing to find; without objects, of which more are broken than can be
+ * named, the file is not what it should be. */
+static int refuse_broken(const struct dl2_coco *coco, struct dl2_error *error)
+{
+    const struct dl2_coco_facts *facts = &coco->facts;
+    return facts->broken && (!facts->images || (!facts->annotations && facts->broken > NAMED))
+               ? dl2_error_set(error, DL2_ERR_FORMAT, "%s but %zu broken element%s: %s%s",
+                               facts->images ? "no annotation" : "no image", facts->broken,
+                               facts->broken == 1 ? "" : "s", coco->faults,
+                               facts->broken > NAMED ? "; ..." : "")
+               : DL2_OK;
 }
 
 static int open_coco(struct reader *reader, const struct dl2_dataset *dataset,
@@ -711,10 +845,12 @@ static int open_coco(struct reader *reader, const struct dl2_dataset *dataset,
     if (image_count(coco))
         qsort(images_of(coco), image_count(coco), sizeof(struct listed), compare_ids);
     check_ids(reader);
-    DL2_TRY(refuse_broken(reader, error));
+    coco->facts.faults = coco->faults;
+    DL2_TRY(refuse_ambiguous(reader, error));
+    DL2_TRY(refuse_broken(coco, error));
     DL2_TRY(group_annotations(coco, error));
     DL2_TRY(match_images(reader, dataset, error));
-    DL2_TRY(refuse_broken(reader, error));
+    DL2_TRY(refuse_ambiguous(reader, error));
     return count_facts(coco, error);
 }
 
@@ -777,7 +913,8 @@ bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annota
     if (number == NOWHERE)
         return false;
     const struct listed *listed = &images_of(coco)[number];
-    *image = (struct dl2_annotated_image){listed->id, listed->width, listed->height,
+    *image = (struct dl2_annotated_image){listed->number ? listed->number : listed->id,
+                                          listed->width, listed->height,
                                           coco->annotations + listed->first, listed->count};
     return true;
 }

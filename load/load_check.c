@@ -187,6 +187,13 @@ static void check_coco(struct check *check, FILE *out)
     }
     if (!facts)
         return;
+    if (facts->broken) {
+        char text[sizeof((struct dl2_error *)0)->message];
+        snprintf(text, sizeof text, "%s: %zu broken element%s left out: %s", check->boxes.text,
+                 facts->broken, facts->broken == 1 ? "" : "s", facts->faults);
+        dl2_progress_message(&check->progress, "%s", text);
+        json_array_append_new(check->bad, dl2_json_text(text));
+    }
     if (facts->missing > NAMED)
         dl2_progress_message(&check->progress, "%s: and %zu more", check->boxes.text,
                              facts->missing - NAMED);
@@ -198,17 +205,18 @@ static void check_coco(struct check *check, FILE *out)
         DL2_SHOWN(check->boxes.text), facts->images, facts->annotations, facts->categories,
         facts->missing, facts->missing_boxes, facts->bare, facts->unlisted,
         facts->unlisted ? ", such as " : "", facts->unlisted ? DL2_SHOWN(facts->unlisted_key) : "");
-    check->bad_count += (int)facts->missing;
+    check->bad_count += (int)(facts->missing + facts->broken);
 }
 
 static json_t *boxes_json(const struct check *check)
 {
     const struct dl2_coco_facts *facts = dl2_coco_facts(check->boxes.coco);
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "images", (json_int_t)facts->images,
-                     "annotations", (json_int_t)facts->annotations, "categories",
-                     (json_int_t)facts->categories, "missing", (json_int_t)facts->missing,
-                     "missing_annotations", (json_int_t)facts->missing_boxes, "bare",
-                     (json_int_t)facts->bare, "unlisted", (json_int_t)facts->unlisted);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "broken",
+                     (json_int_t)facts->broken, "images", (json_int_t)facts->images, "annotations",
+                     (json_int_t)facts->annotations, "categories", (json_int_t)facts->categories,
+                     "missing", (json_int_t)facts->missing, "missing_annotations",
+                     (json_int_t)facts->missing_boxes, "bare", (json_int_t)facts->bare, "unlisted",
+                     (json_int_t)facts->unlisted);
 }
 
 static int tell_result(void *context, size_t slot, size_t item, struct dl2_error *error)

@@ -29,18 +29,25 @@ static char *describe_misfits(const char *path, const struct dl2_coco *coco)
     const struct dl2_coco_facts *facts = dl2_coco_facts(coco);
     char *text = NULL;
     size_t size;
-    FILE *out = facts->unlisted || facts->missing ? open_memstream(&text, &size) : NULL;
+    const bool misfits = facts->unlisted || facts->missing || facts->broken;
+    FILE *out = misfits ? open_memstream(&text, &size) : NULL;
     if (!out)
         return NULL;
-    fprintf(out, "%s: ", path);
+    const char *before = ": ";
+    fputs(path, out);
+    if (facts->broken)
+        fprintf(out, "%s%zu broken element%s left out: %s", before, facts->broken,
+                facts->broken == 1 ? "" : "s", facts->faults);
+    before = facts->broken ? "; " : before;
     if (facts->unlisted)
-        fprintf(out, "%zu samples are not among its images and have no boxes, such as '%s'%s",
-                facts->unlisted, facts->unlisted_key, facts->missing ? "; " : "");
+        fprintf(out, "%s%zu samples are not among its images and have no boxes, such as '%s'",
+                before, facts->unlisted, facts->unlisted_key);
+    before = facts->unlisted ? "; " : before;
     if (facts->missing)
         fprintf(out,
-                "%zu of its images, with %zu annotations, are not among the samples, such as "
+                "%s%zu of its images, with %zu annotations, are not among the samples, such as "
                 "'%s'",
-                facts->missing, facts->missing_boxes, dl2_coco_missing(coco, 0));
+                before, facts->missing, facts->missing_boxes, dl2_coco_missing(coco, 0));
     if (fclose(out) == 0)
         return text;
     free(text);

@@ -78,7 +78,7 @@ static void test_what_is_broken_is_named(void **state)
 {
     static const struct {
         const char *text, *says;
-        bool shapes;
+        bool shapes, left_out; /* and not refused */
     } rows[] = {
         {"", "cut short", false},
         {"[]", "begins no object", false},
@@ -86,46 +86,119 @@ static void test_what_is_broken_is_named(void **state)
         {"{\"images\": {}}", "images: byte 12 begins no array", false},
         {"{\"images\": [], \"images\": []}", "it has 'images' twice", false},
         {COCO(IMAGE, CATEGORY, OBJECT(BOX)) "x", "end of the file", false},
-        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, NaN, 4]")), "NaN", false},
+        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, NaN, 4]")), "are no numbers", false, true},
         {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 1e999, 4]")), "overflow", false},
         {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, -3, 4]")),
-         "1 broken element: annotation 5 has a bbox of negative size", false},
-        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3]")), "no bbox of four numbers", false},
-        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3, \"4\"]")), "are no numbers", false},
-        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3, 1e300]")), "beyond a billion", false},
-        {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"iscrowd\": 2")), "neither 0 nor 1", false},
-        {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"area\": -1")), "no number from 0 on", false},
-        {COCO(IMAGE, "", OBJECT(BOX)), "annotation 5 is of category 3, which is not there", false},
-        {COCO("", CATEGORY, OBJECT(BOX)), "annotation 5 is of image 7, which is not there", false},
-        {COCO(IMAGE ", " IMAGE, CATEGORY, ""), "image 7 comes twice", false},
+         "annotation 5 has a bbox of negative size", false, true},
+        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3]")), "no bbox of four numbers", false,
+         true},
+        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3, \"4\"]")), "are no numbers", false,
+         true},
+        {COCO(IMAGE, CATEGORY, OBJECT("\"bbox\": [1, 2, 3, 1e300]")), "beyond a billion", false,
+         true},
+        {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"iscrowd\": 2")), "neither 0 nor 1", false, true},
+        {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"area\": -1")), "no number from 0 on", false, true},
+        {COCO(IMAGE, "", OBJECT(BOX)), "annotation 5 is of category 3, which is not there", false,
+         true},
+        {COCO("", CATEGORY, OBJECT(BOX)), "annotation 5 is of an image that is not there", false},
+        {COCO(IMAGE ", " IMAGE, CATEGORY, ""), "the id of image 'a/b.jpg' comes twice", false},
         {COCO(IMAGE ", {\"id\": 8, \"file_name\": \"a/b.png\"}", CATEGORY, ""), "have one name",
          false},
         {COCO(IMAGE, CATEGORY ", " CATEGORY, ""), "category 3 comes twice", false},
-        {COCO("{\"id\": 1.5, \"file_name\": \"a\"}", CATEGORY, ""), "image number 1 has no whole",
+        {COCO("{\"id\": 1.5, \"file_name\": \"a\"}", CATEGORY, ""), "image number 1 has no id",
          false},
         {COCO("{\"id\": 1, \"file_name\": \"a\", \"width\": -1}", CATEGORY, ""),
          "a width or height that is none", false},
-        {COCO(IMAGE, CATEGORY, OBJECT(BOX)), "has no segmentation", true},
+        {COCO(IMAGE, CATEGORY, OBJECT(BOX)), "has no segmentation", true, true},
         {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"segmentation\": [[1, 2, 3, 4]]")),
-         "three or more points", true},
+         "three or more points", true, true},
         {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"segmentation\": [[1, 2, 3, 4, 5, 1e9]]")),
-         "beyond a million", true},
+         "beyond a million", true, true},
         {COCO(IMAGE, CATEGORY,
               OBJECT(BOX ", \"segmentation\": {\"size\": [2, 2], \"counts\": [1, 2]}")),
-         "do not fit their size", true},
+         "do not fit their size", true, true},
         {COCO(IMAGE, CATEGORY,
               OBJECT(BOX ", \"segmentation\": {\"size\": [2, 2], \"counts\": \"~~\"}")),
-         "damaged", true},
+         "damaged", true, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_coco *coco;
-        assert_true(dl2_coco_open(write_json(rows[i].text), NULL, rows[i].shapes, &coco, &error) <
-                    0);
-        assert_null(coco);
-        if (!strstr(error.message, rows[i].says) || !strstr(error.message, "boxes.json: "))
-            fail_msg("row %zu: %s", i, error.message);
+        const int status =
+            dl2_coco_open(write_json(rows[i].text), NULL, rows[i].shapes, &coco, &error);
+        assert_int_equal(status == DL2_OK, rows[i].left_out);
+        const char *says = coco ? dl2_coco_facts(coco)->faults : error.message;
+        if (!strstr(says, rows[i].says) || (!coco && !strstr(says, "boxes.json: ")))
+            fail_msg("row %zu: %s", i, says);
+        assert_int_equal(coco ? dl2_coco_facts(coco)->broken : 1, 1);
+        dl2_coco_close(coco);
     }
+    /* A file of which nothing is left is refused. */
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_coco *coco;
+    static const char all[] = COCO(
+        IMAGE, CATEGORY,
+        OBJECT("\"a\": 1") "," OBJECT("\"a\": 1") "," OBJECT("\"a\": 1") "," OBJECT("\"a\": 1"));
+    assert_true(dl2_coco_open(write_json(all), NULL, false, &coco, &error) < 0);
+    assert_non_null(strstr(error.message, "no annotation but 4 broken elements: annotation 5 has"));
+}
+
+/* One broken element is left out, counted and named, and the others are read. */
+static void test_what_is_broken_is_left_out(void **state)
+{
+    static const struct {
+        const char *images, *annotations, *says;
+        size_t kept;
+        bool shapes;
+    } rows[] = {
+        {IMAGE, OBJECT("\"bbox\": [1, NaN, 3, 4]") ", " OBJECT(BOX), "bbox of what are no numbers",
+         1, false},
+        {IMAGE, OBJECT(BOX ", \"area\": NaN"), NULL, 1, false},
+        {IMAGE, OBJECT(BOX ", \"area\": -Infinity, \"iscrowd\": null"), NULL, 1, false},
+        {IMAGE, OBJECT("\"bbox\": [1, 2, -3, 4]") ", " OBJECT(BOX), "negative size", 1, false},
+        {IMAGE,
+         OBJECT(BOX ", \"segmentation\": []") ", " OBJECT(
+             BOX ", \"segmentation\": [[1, 2, 3, 4, 5, 6]]"),
+         "has no segmentation", 1, true},
+        {IMAGE, OBJECT(BOX ", \"segmentation\": []"), NULL, 1, false},
+        {IMAGE ", {\"id\": null, \"file_name\": \"c.jpg\"}", OBJECT(BOX),
+         "image number 2 has no id", 1, false},
+        {IMAGE, OBJECT(BOX) ", {\"image_id\": 9, \"category_id\": 3, " BOX "}",
+         "is of an image that is not there", 1, false},
+        {IMAGE ", {\"id\": \"x_1\", \"file_name\": \"c\\\\d.jpg\"}",
+         OBJECT(BOX) ", {\"image_id\": \"x_1\", \"category_id\": \"3\", " BOX "}", NULL, 2, false},
+        {"{\"id\": \"7\", \"file_name\": \"a/b.jpg\"}", OBJECT(BOX), NULL, 1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_coco *coco;
+        char text[2048];
+        snprintf(text, sizeof text, COCO("%s", CATEGORY, "%s"), rows[i].annotations,
+                 rows[i].images);
+        if (dl2_coco_open(write_json(text), NULL, rows[i].shapes, &coco, &error) < 0)
+            fail_msg("row %zu: %s", i, error.message);
+        const struct dl2_coco_facts *facts = dl2_coco_facts(coco);
+        assert_int_equal(facts->broken, rows[i].says ? 1 : 0);
+        assert_int_equal(facts->annotations, rows[i].kept);
+        if (rows[i].says && !strstr(facts->faults, rows[i].says))
+            fail_msg("row %zu: %s", i, facts->faults);
+        dl2_coco_close(coco);
+    }
+    /* A text is an id, too: the image's number in the file stands for it; boxes have theirs. */
+    struct dl2_coco *coco;
+    struct dl2_annotated_image image;
+    static const char texts[] =
+        COCO("{\"id\": \"x\", \"file_name\": \"b.jpg\"}, {\"id\": \"y\", \"file_name\": \"a.jpg\"}",
+             CATEGORY, "{\"image_id\": \"y\", \"category_id\": 3, " BOX "}");
+    assert_int_equal(dl2_coco_open(write_json(texts), NULL, false, &coco, NULL), DL2_OK);
+    size_t boxes = 0;
+    for (size_t i = 0; dl2_coco_image(coco, i, &image); i++) {
+        assert_int_equal(image.count, image.id == 2 ? 1 : 0);
+        boxes += image.count;
+    }
+    assert_int_equal(boxes, 1);
+    dl2_coco_close(coco);
 }
 
 static void test_what_is_good_is_read(void **state)
@@ -508,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_masks_are_those_of_pycocotools),
         cmocka_unit_test(test_label_files),
         cmocka_unit_test(test_what_is_broken_is_named),
+        cmocka_unit_test(test_what_is_broken_is_left_out),
         cmocka_unit_test(test_what_is_good_is_read),
         cmocka_unit_test(test_boxes_follow_the_crop),
         cmocka_unit_test(test_another_aspect_is_refused),
