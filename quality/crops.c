@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "pixels/resize_image.h"
 #include "quality/image_dataset.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ struct crop_variant {
     json_t *scores; /* the file */
     json_t *rows;   /* of its images, by their keys; null where several have one */
     struct dl2_dataset *dataset;
+    bool resized; /* shown enlarged to the reference's size; its scores do not compare */
 };
 
 struct crop_run {
@@ -28,13 +30,14 @@ struct crop_run {
     const char *scores, *folder;
     struct dl2_dataset *reference;
     struct crop_variant *variants;
-    size_t count, scored;             /* the scored come first */
+    size_t count, scored, shown;      /* the scored come first, then the resized */
     const char *metrics[MAX_METRICS]; /* that all of those have; SSIM first, if it is among them */
     bool lower_is_better[MAX_METRICS];
     size_t metric_count;
     json_t *picks; /* keys of images, and why each was chosen: [{metric, kind}] */
     struct dl2_bytes bytes, png;
     struct dl2_resizer resizer;                        /* of videos */
+    struct dl2_image_resizer enlarger;                 /* of resized variants */
     struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
     struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
 };
@@ -308,6 +311,14 @@ static int crop_decode_variant(struct crop_run *run, size_t variant, const char 
         crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->colour, error));
     if (run->image.width == run->original.width && run->image.height == run->original.height)
         return DL2_OK;
+    if (run->variants[variant].resized) {
+        DL2_TRY(dl2_resize_image(&run->enlarger, &run->image, DL2_BILINEAR, run->original.width,
+                                 run->original.height, &run->scratch, error));
+        const struct dl2_image small = run->image;
+        run->image = run->scratch;
+        run->scratch = small;
+        return DL2_OK;
+    }
     return dl2_error_set(
         error, DL2_ERR_FORMAT, "%s in %s: is %ux%u pixels, its reference %ux%u; score it again",
         key, run->variants[variant].path, (unsigned)run->image.width, (unsigned)run->image.height,
@@ -348,35 +359,40 @@ static int crop_image(struct crop_run *run, const char *key, json_t *of, json_t 
         "{s:O, s:o, s:I, s:I, s:I, s:I, s:s, s:O}", "of", of, "key", dl2_json_text(key), "x",
         (json_int_t)window.x, "y", (json_int_t)window.y, "width", (json_int_t)window.width,
         "height", (json_int_t)window.height, "original", name, "variants", files);
-    for (size_t v = 0; v < run->scored; v++) {
+    for (size_t v = 0; v < run->shown; v++) {
         snprintf(name, sizeof name, "image-%zu-variant-%zu.png", pick, v);
         DL2_TRY(crop_decode_variant(run, v, key, error));
         DL2_TRY(crop_save(run, &window, &run->image, &run->colour, name, error));
-        json_array_append_new(files, json_pack("{s:o, s:s, s:o}", "variant",
-                                               dl2_json_text(run->variants[v].name), "file", name,
-                                               "scores", crop_scores(run, v, key)));
+        json_array_append_new(
+            files,
+            json_pack("{s:o, s:s, s:o}", "variant", dl2_json_text(run->variants[v].name), "file",
+                      name, "scores", v < run->scored ? crop_scores(run, v, key) : json_object()));
     }
     json_array_append(list, entry);
     return DL2_OK;
 }
 
-/* Reads all scores. The variants that crops are made of come first; `left_out` gets the names of
- * those whose images were resized. One that could not be opened has no images. */
+static void crop_move(struct crop_run *run, size_t from, size_t to)
+{
+    const struct crop_variant moved = run->variants[from];
+    memmove(&run->variants[to + 1], &run->variants[to], (from - to) * sizeof moved);
+    run->variants[to] = moved;
+}
+
+/* Reads all scores. The scored variants come first, then the resized. One that could not be opened
+ * has no images, and `left_out` gets its name. */
 static int crop_read_all(struct crop_run *run, json_t *left_out, struct dl2_error *error)
 {
     for (size_t v = 0; v < run->count; v++) {
-        DL2_TRY(crop_read_scores(run, &run->variants[v], error));
-        if (json_object_get(crop_entry(&run->variants[v]), "resize")) {
-            dl2_progress_message(run->options->progress,
-                                 "%s: left out of the crops, because its images were resized",
-                                 run->variants[v].name);
-            json_array_append_new(left_out, dl2_json_text(run->variants[v].name));
-        } else if (json_object_size(run->variants[v].rows)) {
-            const struct crop_variant swapped = run->variants[run->scored];
-            run->variants[run->scored++] = run->variants[v];
-            if (run->scored - 1 != v)
-                run->variants[v] = swapped;
+        struct crop_variant *variant = &run->variants[v];
+        DL2_TRY(crop_read_scores(run, variant, error));
+        variant->resized = json_object_get(crop_entry(variant), "resize");
+        if (!json_object_size(variant->rows)) {
+            json_array_append_new(left_out, dl2_json_text(variant->name));
+            continue;
         }
+        crop_move(run, v, variant->resized ? run->shown : run->scored++);
+        run->shown++;
     }
     return DL2_OK;
 }
@@ -394,9 +410,11 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     DL2_TRY(dl2_make_folders(run->folder, error));
     DL2_TRY(dl2_dataset_open(reference, &options, &run->reference, error));
     options.takes_videos = true;
-    for (size_t v = 0; v < run->scored; v++)
+    for (size_t v = 0; v < run->shown; v++)
         DL2_TRY(
             dl2_dataset_open(run->variants[v].path, &options, &run->variants[v].dataset, error));
+    for (size_t v = 0; !run->scored && v < run->shown; v++) /* no image can be chosen */
+        json_array_append_new(left_out, dl2_json_text(run->variants[v].name));
     DL2_TRY(crop_choose(run, error));
     for (size_t m = 0; m < run->metric_count; m++)
         json_array_append_new(metrics, json_string(run->metrics[m]));
@@ -427,6 +445,7 @@ static void crop_run_free(struct crop_run *run)
     dl2_bytes_free(&run->bytes);
     dl2_bytes_free(&run->png);
     dl2_resizer_free(&run->resizer);
+    dl2_image_resizer_free(&run->enlarger);
     dl2_image_free(&run->image);
     dl2_image_free(&run->scratch);
     dl2_image_free(&run->original);

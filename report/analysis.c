@@ -90,7 +90,8 @@ static struct dl2_noise estimate_noise(const struct block *block, size_t seeds)
             continue;
         for (size_t s = 0; s < seeds; s++) {
             const struct dl2_study_run *run = run_at(block, v, s);
-            block->accuracies[rows * seeds + s] = run ? 100 * accuracy_of(block, run) : NAN;
+            block->accuracies[rows * seeds + s] =
+                run && !run->diverged ? 100 * accuracy_of(block, run) : NAN;
         }
         rows++;
     }

@@ -180,7 +180,7 @@ static bool varies(const struct dl2_mean_squares *squares)
 /*
  * What the chance of training adds to a class's recall beyond what it does to each image by itself:
  * the variance between seeds, of all classes and variants together. A variant with the original's
- * predictions, of the same pixels, says nothing of it.
+ * predictions, of the same pixels, says nothing of it, nor does one of which a training diverged.
  */
 static struct dl2_spread common_spread(const struct dl2_class_harm *harms,
                                        const struct dl2_mean_squares *squares, size_t variants,
@@ -190,7 +190,7 @@ static struct dl2_spread common_spread(const struct dl2_class_harm *harms,
     for (size_t v = 0; v < variants; v++) {
         const struct dl2_mean_squares *own = squares + v * classes;
         bool any = false;
-        for (size_t c = 0; c < harms[v].count; c++)
+        for (size_t c = 0; c < harms[v].count && !harms[v].diverged; c++)
             any |= varies(&own[c]);
         for (size_t c = 0; any && c < harms[v].count; c++) {
             if (!can_judge(&harms[v], &own[c]))
@@ -316,6 +316,8 @@ struct dl2_class_harm *dl2_class_harm_make(const struct dl2_study *study,
         const size_t found = dl2_pairs_find(study, study->archs[arch], v, pairs);
         measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
                         squares + v * count);
+        for (size_t i = 0; i < found; i++)
+            harms[v].diverged |= pairs[i].own->diverged || pairs[i].original->diverged;
     }
     const struct dl2_spread common = common_spread(harms, squares, variants, count);
     for (size_t v = 0; v < variants; v++)
@@ -370,8 +372,8 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     const size_t unjudged = harm->count - harm->judged;
     struct dl2_sentence writer = {text, size, 0};
     if (harm->losers) {
-        dl2_say(&writer, "%zu class%s certainly: ", harm->losers,
-                harm->losers == 1 ? " loses" : "es lose");
+        dl2_say(&writer, "%zu class%s shown to lose: ", harm->losers,
+                harm->losers == 1 ? " is" : "es are");
         say_losers(&writer, harm, classes);
     } else {
         dl2_say(&writer, "No class is shown to lose");

@@ -47,15 +47,16 @@ struct dl2_class_change { /* one class, one variant */
     double original;      /* the original's recall, percent */
     double difference;    /* of recall, points; NAN without images */
     double low, high;     /* its 95% interval by itself, points; infinite: not known */
-    bool loses;           /* certainly, as one of all classes; error 2.5% */
+    bool loses;           /* shown, as one of all classes; error 2.5% */
 };
 
 struct dl2_class_harm { /* one variant */
     size_t pairs;       /* seeds; 0: not trained, or without predictions, and all else is empty */
+    bool diverged;      /* one of its trainings or of the original's did (dl2_study_run) */
     size_t count;       /* of classes */
     size_t judged;      /* that have an interval: two images and two seeds at least */
     struct dl2_class_change *changes; /* [count]: judged ones first, the worst measured before */
-    size_t losers;                    /* classes that certainly lose */
+    size_t losers;                    /* classes that are shown to lose */
     size_t bounding; /* place of the class whose interval reaches lowest; `count`: none judged */
     double bound;    /* none of those judged loses more points, with an error of 2.5%; at least 0 */
 };
@@ -70,10 +71,11 @@ struct dl2_class_harm *dl2_class_harm_make(const struct dl2_study *study,
 size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_analysis *analysis,
                             const struct dl2_class_harm *harms);
 
-/* "rose, tulip and 3 more": the classes that certainly lose, the worst first. */
+/* "rose, tulip and 3 more": the classes that are shown to lose, the worst first. */
 void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                            char *text, size_t size);
-/* Says who certainly loses, how far to trust the worst, and what loss is not excluded. */
+/* Says which classes are shown to lose, how far to trust the worst, and what loss is not excluded.
+ */
 void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                         char *text, size_t size);
 

@@ -666,6 +666,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     sort_all(study);
     dl2_study_leave_out_copies(study);
     dl2_study_keep_comparable_trainings(study);
+    dl2_study_mark_diverged(study);
     if (!selection->is_condition)
         dl2_study_name_missing(study, folder);
     study->images = dl2_keep(study->arch_count, sizeof *study->images, "networks");

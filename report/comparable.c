@@ -27,7 +27,9 @@ static void add_difference(const char *key, const json_t *own, const json_t *ref
 {
     const size_t used = strlen(out);
     const bool none = !own || json_is_null(own), no_other = !reference || json_is_null(reference);
-    if ((none && no_other) || json_equal(own, reference))
+    /* Regimens of several stages are compared with trainings of one, which have no list of them. */
+    if ((none && no_other) || json_equal(own, reference) ||
+        ((none || no_other) && strcmp(key, "stages") == 0))
         return;
     DL2_AUTO_FREE char *a = none ? NULL : show_value(own);
     DL2_AUTO_FREE char *b = no_other ? NULL : show_value(reference);

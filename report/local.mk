@@ -15,6 +15,7 @@ libreport_la_SOURCES = \
 	report/comparable.c \
 	report/conditions.c report/conditions.h \
 	report/differences.c report/differences.h \
+	report/divergence.c report/divergence.h \
 	report/equal_bytes.c report/equal_bytes.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \

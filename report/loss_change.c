@@ -28,7 +28,7 @@ static void tabulate(const struct dl2_study *study, const char *arch, struct dl2
         table[i] = NAN;
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (strcmp(run->arch, arch) != 0)
+        if (strcmp(run->arch, arch) != 0 || run->diverged)
             continue;
         for (size_t s = 0; s < seeds.count; s++)
             if (seeds.at[s].seed == run->seed)

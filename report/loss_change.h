@@ -24,7 +24,7 @@ void dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analy
 struct dl2_loss_change *dl2_loss_changes_find(const struct dl2_study *study,
                                               const struct dl2_analysis *analyses);
 
-/* Is the loss certainly higher? */
+/* Is the loss shown to be higher? */
 bool dl2_loss_is_higher(const struct dl2_loss_change *change);
 
 #endif

@@ -295,11 +295,12 @@ static const char *aim(const struct race *race, enum dl2_speed_kind kind)
     return kind == DL2_SPEED_LOAD ? "to load" : "to train on";
 }
 
+/* Rounds of one run say nothing of another run, on a machine in another state. */
 static void say_interval(struct dl2_sentence *writer, enum dl2_speed_kind kind,
                          const struct dl2_ratio *ratio)
 {
     if (ratio->spread.freedom > 0)
-        dl2_say(writer, " (95%% interval %.3g to %.3g)", dl2_ratio_low(ratio),
+        dl2_say(writer, " (95%% interval %.3g to %.3g in this run)", dl2_ratio_low(ratio),
                 dl2_ratio_high(ratio));
     else if (kind == DL2_SPEED_ACCURACY)
         dl2_say(writer, " (without an interval: too few seeds or rounds, or without one of the "
@@ -337,7 +338,7 @@ static bool is_faster(const struct race *race, enum dl2_speed_kind kind, size_t 
            (kind != DL2_SPEED_ACCURACY && !(ratio->spread.freedom > 0) && ratio->ratio > 1);
 }
 
-/* The fastest with that verdict; `sure`: of those that are faster than the original for certain,
+/* The fastest with that verdict; `sure`: of those that are shown to be faster than the original,
  * else of those that were measured to be. variant_count: none. */
 static size_t fastest_variant(const struct race *race, enum dl2_speed_kind kind,
                               enum dl2_verdict verdict, bool sure)
@@ -398,7 +399,7 @@ static void say_none(struct dl2_sentence *writer, const struct race *race, enum 
     const char *what = aim(race, kind);
     if (within < none) {
         dl2_say(writer,
-                "No variant within %s is faster %s than the original for certain. %s was measured "
+                "No variant within %s is shown to be faster %s than the original. %s was measured "
                 "to be: ",
                 points, what, race->study->variants[within].name);
         say_speed(writer, race, kind, within);
@@ -421,7 +422,7 @@ static void say_none(struct dl2_sentence *writer, const struct race *race, enum 
         dl2_say(writer, "No variant was measured to be faster %s than the original.", what);
     else if (judged == 0)
         dl2_say(writer, "No variant that is faster %s than the original was trained on.", what);
-    else if (beyond == judged) /* each is beyond for certain, so all are: no shares of the error */
+    else if (beyond == judged) /* each is shown to be beyond, so all are: no shares of the error */
         dl2_say(writer,
                 "Every variant that was measured to be faster %s%s loses more than %s: keep the "
                 "original.",
@@ -429,7 +430,7 @@ static void say_none(struct dl2_sentence *writer, const struct race *race, enum 
     else
         dl2_say(
             writer,
-            "No variant that is faster %s is within %s for certain: keep the original, or train "
+            "No variant that is faster %s is shown to be within %s: keep the original, or train "
             "from more seeds to be sure.",
             what, points);
 }
@@ -463,7 +464,7 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
                 what, points);
     else
         dl2_say(&writer,
-                "No variant that is faster %s is within %s for certain. %s is the fastest that "
+                "No variant that is faster %s is shown to be within %s. %s is the fastest that "
                 "could be: ",
                 what, points, study->variants[pick].name);
     say_speed(&writer, race, kind, pick);

@@ -48,6 +48,7 @@ struct dl2_study_run {
     int64_t made_ns;       /* the file's modification time */
     unsigned trainers;     /* most that shared the machine at a time; 0: not recorded */
     double accuracy, top5; /* last epoch, first validation set; fractions */
+    bool diverged;         /* by dl2_study_mark_diverged() */
     double seconds;        /* all epochs */
     double train_images, val_images;
     size_t epochs;
@@ -215,6 +216,14 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
 /* Takes out all other trainings. Of those that are kept, numbers of images that differ from the
  * original's are noted as failures. Variants, runs and archs must be sorted. */
 void dl2_study_keep_comparable_trainings(struct dl2_study *study);
+
+/*
+ * Marks trainings that diverged: their loss is not a number, or their accuracy is less than half
+ * way from chance to the median of the variant's other seeds, and by at least 5 points and 6
+ * standard errors below that median. They count as the other trainings do, but say nothing of how
+ * much those vary.
+ */
+void dl2_study_mark_diverged(struct dl2_study *study);
 
 /* Takes out trainings whose figures are those of another seed, and names them in study->broken. */
 void dl2_study_leave_out_copies(struct dl2_study *study);

@@ -124,7 +124,7 @@ static int run_plan(const struct dl2_study_plan *plan, struct dl2_words files)
         return status;
     }
     const char *rules = dl2_text("%s/rules.mk", study.out);
-    dl2_plan_save(plan, dl2_text("%s/plan.json", study.out));
+    dl2_plan_save(plan, dl2_text("%s/study-plan.json", study.out));
     dl2_rules_save(plan, rules, self);
     if (!dl2_plan_needed(plan))
         return DL2_EXIT_OK;
@@ -170,7 +170,7 @@ static int clean(void)
     }
     struct dl2_words names = {0};
     const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study.out));
-    dl2_words_more(&names, "plan.json", "rules.mk", "jobs.sh", "jobs", NULL);
+    dl2_words_more(&names, "study-plan.json", "rules.mk", "jobs.sh", "jobs", NULL);
     for (size_t g = 0; dl2_goal_at(g); g++)
         if (dl2_goal_at(g)->folders)
             dl2_words_add_all(&names, dl2_words_split(dl2_goal_at(g)->folders));
@@ -308,11 +308,11 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     make_plan(&plan, asked, decides ? &runs : NULL);
     int status = DL2_EXIT_OK;
     if (only_plans) {
-        dl2_plan_save(&plan, dl2_text("%s/plan.json", study.out));
+        dl2_plan_save(&plan, dl2_text("%s/study-plan.json", study.out));
         dl2_rules_save(&plan, dl2_text("%s/rules.mk", study.out), self);
         if (strcmp(study.options.engine, "slurm") == 0)
             dl2_slurm_save(&plan, self);
-        printf("%s/plan.json: %s\n", study.out, dl2_plan_summary(&plan));
+        printf("%s/study-plan.json: %s\n", study.out, dl2_plan_summary(&plan));
     } else {
         status = run_plan(&plan, files);
         if (status == DL2_EXIT_OK && !looks)
@@ -324,7 +324,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
 
 static int show_status(const char *out)
 {
-    json_auto_t *plan = dl2_work_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1");
+    json_auto_t *plan = dl2_work_load(dl2_text("%s/study-plan.json", out), "dl2-study-plan/1");
     const int fd = open(dl2_text("%s/.make/at-work", out), O_RDWR | O_CLOEXEC);
     const bool at_work = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
     printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; no run is at work");
@@ -378,9 +378,9 @@ static const char *describe(void)
         "%s%s\n"
         "Commands:\n"
         "  run      plans the goals, has the steps done, and shows the answer\n"
-        "  plan     writes OUT/plan.json and OUT/rules.mk alone\n"
+        "  plan     writes OUT/study-plan.json and OUT/rules.mk alone\n"
         "  status   says how far the study in FOLDER is\n"
-        "  do       does one step of FOLDER/plan.json: rules and jobs call it\n\n"
+        "  do       does one step of FOLDER/study-plan.json: rules and jobs call it\n\n"
         "Files are what counts: what is there and up to date isn't made again, whatever was "
         "interrupted is gone on with, and a changed setting redoes what depends on it. Images that "
         "are deleted from DATASET are deleted from the variants. OUT belongs to one dataset, and "

@@ -2,7 +2,7 @@
 /*
  * The plan of a study: steps, each with its commands, the files that it makes and those that it
  * needs. A step is a JSON object, as docs/formats.md describes it, since it goes from here to
- * OUT/plan.json, and from there to `dl2-study do`.
+ * OUT/study-plan.json, and from there to `dl2-study do`.
  *
  * Files are what counts: a step is to be done if one of its outputs is not there, is not whole, or
  * is older than an input, or if an input is to be made. Settings are files, too: OUT/.make/STAGE

@@ -145,7 +145,7 @@ int dl2_work_do(const char *out, const char *name)
     struct dl2_work work = {.out = out, .is_job = *name == '@'};
     if (work.is_job)
         name = step_of_job(out, name + 1);
-    json_auto_t *plan = dl2_work_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1");
+    json_auto_t *plan = dl2_work_load(dl2_text("%s/study-plan.json", out), "dl2-study-plan/1");
     json_t *step;
     size_t i;
     json_array_foreach(json_object_get(plan, "steps"), i, step)
@@ -154,7 +154,7 @@ int dl2_work_do(const char *out, const char *name)
             work.step = step;
     }
     if (!work.step)
-        dl2_study_fail(DL2_EXIT_USAGE, "%s/plan.json has no step %s", out, name);
+        dl2_study_fail(DL2_EXIT_USAGE, "%s/study-plan.json has no step %s", out, name);
     wait_for_turn(&work, (unsigned)dl2_json_get_integer(plan, "trainers", 1));
     const double began = dl2_clock_wall();
     int status = DL2_EXIT_USAGE;

@@ -12,9 +12,9 @@ struct dl2_work {
     bool is_job; /* of a cluster, whose resources say what runs beside it */
 };
 
-/* Does the step `name` of OUT/plan.json, or with "@ARRAY" the one of a job of Slurm's; alone on the
- * machine or beside other trainings, as the plan says; says what failed on stderr. Returns an exit
- * status. */
+/* Does the step `name` of OUT/study-plan.json, or with "@ARRAY" the one of a job of Slurm's; alone
+ * on the machine or beside other trainings, as the plan says; says what failed on stderr. Returns
+ * an exit status. */
 int dl2_work_do(const char *out, const char *name);
 
 /* ---- For the kinds of work */

@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "report/advice.h"
+#include "report/divergence.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,6 +43,9 @@ static json_t *make_sentences(const struct dl2_page *page)
         if (study->arch_count > 1)
             json_array_append_new(lines, json_sprintf("%s:", study->archs[a]));
         json_array_append_new(lines, dl2_json_text(page->analyses[a].smallest.text));
+        const char *diverged = dl2_divergence_text(study, &page->analyses[a]);
+        if (diverged)
+            json_array_append_new(lines, dl2_json_text(diverged));
         for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
             const struct dl2_advice *advice = &page->speeds[a].fastest[kind];
             if (advice->sure < study->variant_count || advice->likely < study->variant_count)
@@ -220,12 +224,18 @@ static json_t *make_network(const struct dl2_page *page, size_t a)
                      make_equal_accuracy(page, a));
 }
 
+/* A count of images or bytes: a whole number, or null where it is not known. */
+static json_t *make_count(double count)
+{
+    return count >= 0 && count < 9e15 ? json_integer((json_int_t)count) : json_null();
+}
+
 static json_t *make_variant(const struct dl2_study_variant *variant)
 {
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "codec", dl2_json_text(variant->codec),
         "quality", variant->quality ? json_integer(variant->quality) : json_null(), "images",
-        dl2_json_real(variant->images), "bytes", dl2_json_real(variant->bytes), "ratio",
+        make_count(variant->images), "bytes", make_count(variant->bytes), "ratio",
         dl2_json_real(variant->ratio), "bits_per_pixel", dl2_json_real(variant->bits_per_pixel),
         "psnr_rgb", dl2_json_real(variant->psnr_rgb), "ssim", dl2_json_real(variant->ssim),
         "encode_cpu_seconds", dl2_json_real(variant->encode_seconds));

@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "common/scope.h"
 #include "report/advice.h"
+#include "report/divergence.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/page.h"
 #include "report/page/parts.h"
@@ -335,6 +336,13 @@ static void write_first_screen(struct dl2_bytes *html, const struct dl2_page *pa
     DL2_AUTO_FREE double *ratios = dl2_room(study->variant_count, sizeof *ratios, "variants");
     for (size_t i = 0; i < page->plan.note_count; i++)
         dl2_html_element(html, "p class='note changed'", "%s", page->plan.notes[i]);
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const char *diverged = dl2_divergence_text(study, &page->analyses[a]);
+        if (diverged)
+            dl2_html_element(html, "p class='warning'", "%s%s%s",
+                             study->arch_count > 1 ? study->archs[a] : "",
+                             study->arch_count > 1 ? ": " : "", diverged);
+    }
     dl2_html_markup(html, "<div class='first'><div>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         write_sentence(html, page, a);

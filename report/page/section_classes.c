@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which classes a variant harms: a bound on the worst one, and those that certainly lose. */
+/* Which classes a variant harms: a bound on the worst one, and those that are shown to lose. */
 #include "report/class_harm.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_LABELS = 40 }; /* of the axis */
 
-/* The worst class is on top; those that certainly lose stand out. */
+/* The worst class is on top; those that are shown to lose stand out. */
 static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
                        const struct dl2_classes *classes, const struct dl2_class_harm *harm)
 {
@@ -38,7 +38,7 @@ static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
                         c + 1);
     dl2_plot_script(&plot, named ? ")\n" : "");
     for (int loses = 1; loses >= 0; loses--) {
-        struct dl2_curve curve = {.plot = &plot, .name = loses ? "certainly lose" : "others"};
+        struct dl2_curve curve = {.plot = &plot, .name = loses ? "shown to lose" : "others"};
         for (size_t c = 0; c < harm->judged; c++) {
             const struct dl2_class_change *change = &harm->changes[c];
             if (change->loses == (bool)loses)
@@ -52,7 +52,7 @@ static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
                            "using 2:1:3:4 with xerrorbars linecolor rgb '%s' linewidth 1 "
                            "pointtype 7 pointsize %s %s",
                            loses ? DL2_PLOT_RED : DL2_PLOT_INK, named ? "0.6" : "0.2",
-                           loses ? "title 'certainly lose'" : "notitle");
+                           loses ? "title 'shown to lose'" : "notitle");
     }
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
@@ -69,7 +69,7 @@ static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_stu
     char losers[1024];
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|loss not\nexcluded, points|<by the interval of|"
-                            "<worst measured|<certainly lose");
+                            "<worst measured|<shown to lose");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_class_harm *harm = &harms[v];
         if (!harm->judged)

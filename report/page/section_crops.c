@@ -86,6 +86,8 @@ static int write_crop(struct gallery *gallery, const json_t *entry, const char *
     dl2_html_element(html, "b", "%s", name);
     if (isfinite(study->variants[v].ratio))
         dl2_html_element(html, "small", " %.3g%%", 100 * study->variants[v].ratio);
+    if (study->variants[v].resized)
+        dl2_html_element(html, "small", " enlarged");
     if (isfinite(score))
         dl2_html_element(html, "small", " %s %s", dl2_metric_title(study, metric),
                          dl2_part_fixed(score, 3));
@@ -165,22 +167,25 @@ static void write_controls(struct dl2_bytes *html)
         "</span></label></fieldset>\n");
 }
 
-static void write_notes(struct gallery *gallery, const json_t *resized)
+static void write_notes(struct gallery *gallery, const json_t *left_out)
 {
     struct dl2_bytes *html = gallery->html;
     size_t i;
     json_t *name;
-    json_array_foreach(resized, i, name)
+    json_array_foreach(left_out, i, name)
     {
-        dl2_html_markup(html, i ? ", " : "<p class='note'>Not here, because they were resized: ");
+        dl2_html_markup(html,
+                        i ? ", "
+                          : "<p class='note'>Not here, because they have no scores that compare: ");
         dl2_html_format(html, "%s", json_is_string(name) ? json_string_value(name) : "?");
     }
-    dl2_html_markup(html, json_array_size(resized) ? ".</p>\n" : "");
+    dl2_html_markup(html, json_array_size(left_out) ? ".</p>\n" : "");
     if (gallery->shown)
         dl2_html_markup(
             html, "<p class='note'>One pixel of the screen for one of the image (tiny images are "
                   "enlarged), where the variant with the lowest score differs most from the "
-                  "original. Images are ranked by their mean score over all variants. Slider: left "
+                  "original. Resized variants are enlarged to the original's size. Images are "
+                  "ranked by their mean score over all variants. Slider: left "
                   "of the white line is the original. Flicker: variant and original take turns "
                   "every half second. Heat map: the difference of luma, black for none, brightest "
                   "for 32 of 255 levels or more.</p>\n");

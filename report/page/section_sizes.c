@@ -38,7 +38,7 @@ static void write_range(struct dl2_bytes *html, const struct dl2_study *study, s
     dl2_part_range_cell(html, least, known ? most : NAN, 0, unit, "not measured");
 }
 
-/* Of codecs that are recorded to have a choice. */
+/* The entropy coding of JPEG, whose encoder has a choice; that of other formats is part of them. */
 static void write_entropy_coding(struct dl2_bytes *html, const struct dl2_study_variant *variant)
 {
     const json_t *encoder = json_object_get(variant->made, "encoder");
@@ -52,7 +52,9 @@ static void write_entropy_coding(struct dl2_bytes *html, const struct dl2_study_
     if (json_is_true(json_object_get(encoder, "progressive")))
         dl2_html_markup(html, "Huffman, progressive, a file&#39;s own tables");
     else if (!tables)
-        dl2_html_markup(html, "no choice recorded");
+        dl2_html_markup(html, !variant->made || strncmp(variant->codec, "jpeg", 4) == 0
+                                  ? "not recorded"
+                                  : "that of the format");
     for (size_t i = 0; i < sizeof words / sizeof *words && tables; i++)
         if (!strcmp(tables, words[i][0]) && !json_is_true(json_object_get(encoder, "progressive")))
             dl2_html_markup(html, words[i][1]);

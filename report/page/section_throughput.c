@@ -46,27 +46,29 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
-    dl2_html_format(html,
-                    "Each figure was measured with the machine to itself, in %zu round%s of all "
-                    "variants in turn, not taken from the trainings above. Rates are means with "
-                    "95%% intervals. “Times as fast” is against the original, round by round, with "
-                    "a 95%% interval of each variant by itself. Time to an accuracy is the epochs "
-                    "that the mean accuracy over seeds takes to reach it, straight lines between "
-                    "validations (a fall is levelled), at the measured rate; validation is not in "
-                    "it. These epochs are "
-                    "a point of the whole schedule: a training whose schedule ends there may reach "
-                    "another accuracy. The interval counts seeds and rounds, not the choice of "
-                    "validation images. The accuracy",
-                    first->rounds, first->rounds == 1 ? "" : "s");
+    dl2_html_format(
+        html,
+        "Each figure was measured with the machine to itself, in %zu round%s of all "
+        "variants in turn, not taken from the trainings above. Rates are means with "
+        "95%% intervals, which cover the rounds of this run, on this machine; another "
+        "run may differ by more. “Times as fast” is against the original, round by round, with "
+        "a 95%% interval of each variant by itself. Time to an accuracy is the epochs "
+        "that the mean accuracy over seeds takes to reach it, straight lines between "
+        "validations (a fall is levelled), at the measured rate; validation is not in "
+        "it. These epochs are "
+        "a point of the whole schedule: a training whose schedule ends there may reach "
+        "another accuracy. The interval counts seeds and rounds, not the choice of "
+        "validation images. The accuracy",
+        first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
         dl2_html_format(html, "%s%s is %.1f%% %s", a ? ", " : "",
                         dl2_part_arch_after(page, " of ", a), page->speeds[a].accuracy,
                         dl2_study_accuracy(page->study)->name);
-    dl2_html_format(html,
-                    ". “Faster than the original” in the answer is claimed of all variants "
-                    "together, for each network and way, by a rule that is wrong in at most 2.5%% "
-                    "of such studies. As certainly, the fastest of those within the tolerance is "
-                    "the recommended one or one that “may be as fast”.");
+    dl2_html_format(
+        html, ". “Faster than the original” in the answer is claimed of all variants "
+              "together, for each network and way, by a rule that is wrong in at most 2.5%% "
+              "of such studies. By the same error, the fastest of those within the tolerance is "
+              "the recommended one or one that “may be as fast”.");
     if (energy)
         dl2_html_format(html, " Energy is that of the card's board, without the rest of the "
                               "machine. A card has steps queued: while training waits for data, "

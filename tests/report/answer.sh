@@ -49,6 +49,8 @@ assert [name for name, v in variants.items() if v["pareto_front"]] == ["jpeg-10"
 low, high = variants["jpeg-90"]["interval"]
 assert low < 0 < high and variants["jpeg-90"]["seeds"] == 3
 assert answer["variants"]["jpeg-10"]["ratio"] == 0.035
+for name in answer["variants"]: # counts are whole
+    assert type(answer["variants"][name]["images"]) is int and type(answer["variants"][name]["bytes"]) is int, name
 assert answer["equal_quality"] == {"anchor": "jpeg", "rates": []}, answer["equal_quality"]
 table = list(csv.DictReader(open(sys.argv[1] + "/answer.csv")))
 assert [row["variant"] for row in table] == list(answer["variants"]), table

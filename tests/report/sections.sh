@@ -214,7 +214,7 @@ says "$page" "20 variants" "alt='webp-95'"
 silent "$page" "there was no room" "they were resized"
 sed -i 's/"crops": /"left_out": ["jpeg-7@64", "a\&b"], &/' "$study/crops/crops.json"
 expect 0 dl2-report "$study" -o "$page"
-says "$page" "Not here, because they were resized: jpeg-7@64, a&amp;b."
+says "$page" "Not here, because they have no scores that compare: jpeg-7@64, a&amp;b."
 # Larger ones: the second image does not fit into 3 MB, and is named.
 # shellcheck disable=SC2046
 crops "$study" 56000 $(for q in 10 20 30 40 50 60 70 80 90 95; do echo jpeg-$q webp-$q; done)

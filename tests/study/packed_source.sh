@@ -7,7 +7,7 @@ plainly
 . "$srcdir/tests/study/study_lib.sh"
 small() { study QUALITIES=50 SEEDS=1 ROUNDS=1 "$@"; }
 stamp() { sleep 0.05; touch mark; sleep 0.05; }
-made() { find "$1" -newer mark -type f ! -path '*/.make/*' ! -path '*/report/*' ! -path '*/plan.json' ! -name rules.mk ! -name log | LC_ALL=C sort; }
+made() { find "$1" -newer mark -type f ! -path '*/.make/*' ! -path '*/report/*' ! -path '*/study-plan.json' ! -name rules.mk ! -name log | LC_ALL=C sort; }
 pack() { rm -rf "$1"; expect 0 dl2-transcode --quiet --copy --container="$1" data "$1"; }
 fingerprint() { expect 0 dl2-transcode --identify "$1"; sed -n 's/^fingerprint	//p' "$work/out"; }
 

@@ -28,7 +28,7 @@ expect 0 dl2-load check s3://bucket/sweep/jpeg-10
 grep -q '<title>.*photos.*</title>' results/report/report.html || fail "the report is not called after the prefix"
 touch mark
 expect 0 store
-[ -z "$(find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/plan.json)" ] || fail "made again"
+[ -z "$(find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/study-plan.json)" ] || fail "made again"
 as_from_files raw jpeg-10
 expect 2 study DATASET=s3://bucket/nothing OUT=none
 said 'DATASET is "s3://bucket/nothing": '

@@ -6,7 +6,7 @@ plainly
 . "$srcdir/tests/study/study_lib.sh"
 # What was made since `mark`: one file for each thing, without logs and locks.
 news() {
-    find results -newer mark -type f ! -path '*/.make/*' ! -name plan.json ! -name rules.mk ! -name log ! -name '*.safetensors' \
+    find results -newer mark -type f ! -path '*/.make/*' ! -name study-plan.json ! -name rules.mk ! -name log ! -name '*.safetensors' \
         ! -name '*.npy' ! -path '*/crops/*.png' | LC_ALL=C sort
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }

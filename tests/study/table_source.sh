@@ -12,7 +12,7 @@ mv data/val/coarse/1.png "data/val/coarse/it's \$1.png"
 expect 0 dl2-transcode --quiet --copy data "$(at photos)"
 table() { study DATASET="$(at photos)" VARIANTS="$(at small)" OUT=results QUALITIES=10 SEEDS=1 ROUNDS=1 "$@"; }
 stamp() { sleep 0.05; touch mark; sleep 0.05; }
-made() { find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/plan.json | LC_ALL=C sort; }
+made() { find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/study-plan.json | LC_ALL=C sort; }
 page=results/report/report.html
 
 expect 0 table
