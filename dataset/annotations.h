@@ -16,6 +16,8 @@
 #include "common/memory.h"
 #include "dataset/dataset.h"
 
+#include <jansson.h>
+
 /* An object in an image. */
 struct dl2_annotation {
     /* Of its box, finite, left <= right and top <= bottom: pixels of the image, of YOLO parts of
@@ -68,6 +70,10 @@ const char *dl2_coco_missing(const struct dl2_coco *coco, size_t number);
 
 /* What the file has of a sample, its annotations in the file's order; false: nothing. */
 bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annotated_image *image);
+
+/* The sample that the file's image with this id is, an image's `id` or an annotation's `image_id`;
+ * false: there is no such image, or it is no sample. */
+bool dl2_coco_find(const struct dl2_coco *coco, const json_t *id, size_t *index);
 
 /*
  * The shape of an annotation. Polygons: their number, then of each the number of its points and

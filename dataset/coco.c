@@ -919,6 +919,18 @@ bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annota
     return true;
 }
 
+bool dl2_coco_find(const struct dl2_coco *coco, const json_t *id, size_t *index)
+{
+    struct listed wanted;
+    bool is_text;
+    if (!take_id(id, &wanted.id, &is_text) || !image_count(coco))
+        return false;
+    const struct listed *found =
+        bsearch(&wanted, images_of(coco), image_count(coco), sizeof wanted, compare_ids);
+    *index = found ? found->sample : NOWHERE;
+    return *index != NOWHERE;
+}
+
 const uint32_t *dl2_coco_shape(const struct dl2_coco *coco, const struct dl2_annotation *annotation)
 {
     return (const uint32_t *)(void *)coco->shapes.data + annotation->shape;

@@ -90,56 +90,46 @@ char *dl2_annotations_message(const struct dl2_source_items *source, const char 
 /* ---- Where an image of COCO's file is in the variant */
 
 struct placed {
-    int64_t id;
     uint32_t width, height;         /* as the file has them, or the source */
-    uint32_t new_width, new_height; /* in the variant */
+    uint32_t new_width, new_height; /* in the variant; 0: it lacks the image */
 };
 
 struct rewriting {
     const struct dl2_variant *variant;
-    struct placed *images; /* by id */
-    size_t count;
+    const struct dl2_coco *coco;
+    struct placed *images; /* [items], by their samples' numbers */
     FILE *out;
     bool first;                        /* element of an array */
     struct dl2_bytes ends, runs, text; /* of run lengths */
     size_t kept_images, kept_objects, lost_images, lost_objects;
 };
 
-static int compare_placed(const void *a, const void *b)
-{
-    const int64_t one = ((const struct placed *)a)->id, two = ((const struct placed *)b)->id;
-    return one < two ? -1 : one > two;
-}
-
 /* Lists the images of the file that the variant has. */
-static int place_images(struct rewriting *rewriting, const struct dl2_coco *coco,
-                        struct dl2_error *error)
+static int place_images(struct rewriting *rewriting, struct dl2_error *error)
 {
     const struct dl2_variant *variant = rewriting->variant;
     const struct dl2_source_items *items = variant->items;
     DL2_TRY(DL2_NEW(&rewriting->images, items->count, "annotations", error));
     for (size_t i = 0; i < items->count; i++) {
         const struct dl2_record *record = &variant->records[i];
+        const size_t sample = items->items[i].sample;
         struct dl2_annotated_image image;
-        if (record->state != DL2_RECORD_VALID ||
-            !dl2_coco_image(coco, items->items[i].sample, &image))
+        if (record->state != DL2_RECORD_VALID || !dl2_coco_image(rewriting->coco, sample, &image))
             continue;
-        const struct placed placed = {image.id, image.width ? image.width : record->source_width,
+        const struct placed placed = {image.width ? image.width : record->source_width,
                                       image.width ? image.height : record->source_height,
                                       record->width, record->height};
         if (dl2_is_resized(placed.new_width, placed.new_height, placed.width, placed.height))
-            rewriting->images[rewriting->count++] = placed;
+            rewriting->images[sample] = placed;
     }
-    qsort(rewriting->images, rewriting->count, sizeof *rewriting->images, compare_placed);
     return DL2_OK;
 }
 
 static const struct placed *find_placed(const struct rewriting *rewriting, const json_t *id)
 {
-    const struct placed wanted = {.id = json_integer_value(id)};
-    return json_is_integer(id) && rewriting->count
-               ? bsearch(&wanted, rewriting->images, rewriting->count, sizeof wanted,
-                         compare_placed)
+    size_t sample;
+    return dl2_coco_find(rewriting->coco, id, &sample) && rewriting->images[sample].new_width
+               ? &rewriting->images[sample]
                : NULL;
 }
 
@@ -519,8 +509,8 @@ static int open_coco(struct coco_file *file, const struct dl2_dataset *dataset,
 static int scale_coco(const struct coco_file *file, const struct dl2_variant *variant,
                       const char *path, struct dl2_progress *progress, struct dl2_error *error)
 {
-    struct rewriting rewriting = {.variant = variant};
-    int status = place_images(&rewriting, file->coco, error);
+    struct rewriting rewriting = {.variant = variant, .coco = file->coco};
+    int status = place_images(&rewriting, error);
     if (status == DL2_OK)
         status = write_coco(&rewriting, &file->text, path, &file->info, error);
     if (status == DL2_OK)

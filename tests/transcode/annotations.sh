@@ -170,6 +170,13 @@ run 0 --q 50 --short 15 "$src" "$work/out-dir"
 said "$at: dl2-transcode has not written it, and leaves it as it is"
 is "$(cat "$at")" '{"images": "mine"}' "a file that is not dl2-transcode's"
 rm "$at"
+# Ids that are texts, and NaN where a number is missing.
+sed 's/"\(id\|image_id\)": 7\([,}]\)/"\1": "seven"\2/g; s/"area": 400.0/"area": NaN/g' "$src/annotations/instances.json" >"$src/annotations/texts.json"
+is "$(grep -o '"seven"' "$src/annotations/texts.json" | wc -l) $(grep -o NaN "$src/annotations/texts.json" | wc -l)" '4 3' 'texts'
+run 0 --q 50 --short 15 "$src" "$work/out-dir"
+said "annotations/texts.json: 3 images and 9 objects, at the variant's sizes; left out: 1 images"
+is "$(grep -o '"seven"' "$work/out-dir/jpeg-50@15/annotations/texts.json" | wc -l)" 4 'texts of a variant'
+rm "$src/annotations/texts.json"
 # A variant of a variant.
 run 0 --codec ppm --short 9 "$work/out-dir/ppm@15" "$work/again"
 is "$(grep -c dl2_variant "$work/again/ppm@9/annotations/instances.json")" 1 'the name of the variant'
