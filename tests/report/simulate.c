@@ -177,10 +177,10 @@ static const struct kind kinds[] = {
      false, 0, true},
     {"looked again, real, six variants", 0, 2000, 2, 3, 0, 0.15, 0.02, 0.1, 1, ONE_AT_LIMIT, REAL,
      false, 0, true},
-    {"3 seeds, one variant, told", 50, 2000, 1, 1, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
+    {"3 seeds, one variant, told", 400, 2000, 1, 1, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"4 seeds, one variant, told", 0, 2000, 1, 1, 4, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"5 seeds, one variant, told", 0, 1000, 1, 1, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, REAL, true},
-    {"2 seeds, six variants, told", 50, 2000, 2, 3, 2, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
+    {"2 seeds, six variants, told", 200, 2000, 2, 3, 2, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"3 seeds, six variants, told", 0, 2000, 2, 3, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, REAL, true},
     {"5 seeds, six variants, told", 0, 1000, 2, 3, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, PLAIN, true},
 };
