@@ -231,7 +231,7 @@ static void refuse_misspelled(void)
         const char *best = NULL;
         if (are_variables && words.at[i][strlen(name)] == '=' && strlen(name) > 3)
             try_rows(dl2_study_options(), &nearest, &best);
-        if (best && strcmp(best, name) != 0)
+        if (best && nearest.cost <= 1 && strcmp(best, name) != 0 && strcmp(name, "MAKE") != 0)
             dl2_study_fail(DL2_EXIT_USAGE, "there is no setting %s; did you mean %s?", name, best);
         are_variables |= strcmp(words.at[i], "--") == 0;
     }
