@@ -274,7 +274,7 @@ static int check_class(const struct dl2_dataset *dataset, const struct dl2_sampl
                              "classes are numbered by name, it would be %d; %s",
                              sample->path, class, sample->label, there, remedy);
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                         "%s: %s%s, but in a folder its class would be the folder's name, %s; %s",
+                         "%s: %s%s, but in a folder it would be the folder's name, %s; %s",
                          sample->path, class ? "its class is " : "it has no class",
                          class ? class : "", tree->classes[there], remedy);
 }

@@ -100,7 +100,7 @@ said "the label 'bird' of 1 is not in the list of classes"
 
 # ---- A folder numbers classes by name: it is refused where that gives other numbers
 expect 1 dl2-transcode --quiet --codec ppm list-plain.csv folder
-said "it has no class, but in a folder its class would be the folder's name, -1; use --container=tar"
+said "it has no class, but in a folder it would be the folder's name, -1; use --container=tar"
 grep -v -- -1 list-plain.csv >classed.csv
 expect 1 dl2-transcode --quiet --codec ppm classed.csv folder
 said "the number of its class, 10, is 10, but in a folder, whose classes are numbered by name, it would be"
