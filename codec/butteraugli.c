@@ -36,6 +36,7 @@ int dl2_butteraugli_compare(const struct dl2_image *reference, const struct dl2_
         status = dl2_error_memory(error, "Butteraugli");
     } else {
         JxlButteraugliApiSetIntensityTarget(api, DL2_BUTTERAUGLI_INTENSITY);
+        JxlButteraugliApiSetHFAsymmetry(api, (float)DL2_BUTTERAUGLI_HF_ASYMMETRY);
         result = JxlButteraugliCompute(api, reference->width, reference->height, &format, one, size,
                                        &format, other, size);
         if (!result)

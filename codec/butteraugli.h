@@ -9,9 +9,11 @@
 #include "common/error.h"
 #include "pixels/image.h"
 
-/* Luminance of white that the images are judged at, in candela per square metre: that of
- * butteraugli_main. */
-#define DL2_BUTTERAUGLI_INTENSITY 80
+/* What butteraugli_main, the tool of the library's authors, judges images by: the luminance of
+ * white in candela per square metre, and how much lost high frequencies weigh beside those that are
+ * made up. The library's own usual values are others. */
+#define DL2_BUTTERAUGLI_INTENSITY    80
+#define DL2_BUTTERAUGLI_HF_ASYMMETRY 0.8
 
 struct dl2_butteraugli {
     double max;    /* the largest distance of a pixel */

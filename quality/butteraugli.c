@@ -12,9 +12,29 @@
 #define TEXT(value)    #value
 #define TEXT_OF(value) TEXT(value)
 #define CONDITIONS                                                                                 \
-    " by JPEG XL's library, intensity target " TEXT_OF(                                            \
-        DL2_BUTTERAUGLI_INTENSITY) ", samples count as sRGB; below 1 is hard to see; 0 for "       \
-                                   "identical images, lower is better"
+    " by JPEG XL's library as butteraugli_main has it, intensity target " TEXT_OF(                 \
+        DL2_BUTTERAUGLI_INTENSITY) ", hf_asymmetry " TEXT_OF(DL2_BUTTERAUGLI_HF_ASYMMETRY) ", "    \
+                                                                                           "sampl" \
+                                                                                           "es "   \
+                                                                                           "count" \
+                                                                                           " as "  \
+                                                                                           "sRGB;" \
+                                                                                           " belo" \
+                                                                                           "w 1 "  \
+                                                                                           "is "   \
+                                                                                           "hard " \
+                                                                                           "to "   \
+                                                                                           "see; " \
+                                                                                           "0 "    \
+                                                                                           "for "  \
+                                                                                           "ident" \
+                                                                                           "ical " \
+                                                                                           "image" \
+                                                                                           "s, "   \
+                                                                                           "lower" \
+                                                                                           " is "  \
+                                                                                           "bette" \
+                                                                                           "r"
 
 enum { MIN_SIDE = 8 };
 
