@@ -32,6 +32,10 @@ struct dl2_video {
     int orientation;            /* EXIF's */
     struct packet *packets;
     size_t packet_count;
+    /* When the file's first frame is shown, and whether others of behind it are shown before it:
+     * they may refer to frames that a cut has left behind. */
+    int64_t first_time;
+    bool begins_open;
     size_t packet_bytes;
     int64_t *times; /* [info.frames], ascending */
     int64_t end;    /* of the last frame */
@@ -293,6 +297,9 @@ static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t l
              packet->pts <= INT64_MAX - packet->duration &&
              packet->pts + packet->duration > video->end)
         video->end = packet->pts + packet->duration;
+    if (video->packet_count == 1)
+        video->first_time = packet->pts;
+    video->begins_open |= packet->pts != AV_NOPTS_VALUE && packet->pts < video->first_time;
     ffmpeg->av_packet_move_ref(kept->data, packet);
     return DL2_OK;
 }
@@ -408,11 +415,7 @@ static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2
     return DL2_OK;
 }
 
-/*
- * Decodes the next frame in the order of presentation: 1, or 0 behind the last one, and the current
- * frame stays. Frames that are shown before `time` may be left out if no other one needs them.
- */
-static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *error)
+static int decode_packets(struct dl2_video *video, int64_t time, struct dl2_error *error)
 {
     for (;;) {
         int code = ffmpeg->avcodec_receive_frame(video->decoder, video->spare);
@@ -440,6 +443,24 @@ static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *
         if (code < 0)
             return fail(code, "a frame of the video", error);
     }
+}
+
+/*
+ * Decodes the next frame in the order of presentation: 1, or 0 behind the last one, and the current
+ * frame stays. Frames that are shown before `time` may be left out if no other one needs them.
+ */
+static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *error)
+{
+    const int status = decode_packets(video, time, error);
+    const bool begins = video->time == AV_NOPTS_VALUE || video->time < video->first_time;
+    if (status != DL2_ERR_FORMAT || !video->begins_open || !begins)
+        return status;
+    dl2_error_clear(error); /* that the data are invalid is the least of it */
+    return dl2_error_set(error, status,
+                         "its first frames refer to frames before its first key frame, which the "
+                         "file lacks: it was cut out of a longer video at an open group of "
+                         "pictures; cut it with `ffmpeg -ss TIME -i VIDEO OUTPUT`, which encodes "
+                         "it again, and not with `-c copy`");
 }
 
 /* The last packet from `first` on that decoding may begin with and that is not shown after a time;

@@ -215,6 +215,19 @@ rm resumed/run/1/00002.jpg
 expect 0 convert fps=4 src resumed
 diff -r -x '.dl2-*' whole resumed || fail 'a run that was killed'
 
+# ---- Cut out of a longer video at an open group of pictures: its first frames lack what they refer to
+mkdir -p cut/run cut/walk
+video whole.mp4 -c:v libx264 -pix_fmt yuv420p -x264-params open-gop=1:keyint=12:min-keyint=12:bframes=2:scenecut=0
+for extension in mp4 mkv; do
+    ffmpeg -nostdin -v error -ss 0.7 -i whole.mp4 -c copy cut/run/$extension.$extension || fail "ffmpeg cuts no $extension"
+done
+cp whole.mp4 cut/walk
+expect 1 convert fps=25 cut cut-clips
+for extension in mp4 mkv; do
+    said "cut/run/$extension.$extension: its first frames refer to frames before its first key frame, which the file lacks"
+done
+is "$(sed 's/, [0-9]* bytes.*folder//' out)" 'clips: 1 clips, 50 frames; 1 written, 2 failed' 'a video that is whole'
+
 # ---- Turned as the display matrix says
 mkdir -p turned/run turned/walk
 cp src/run/1.mp4 turned/walk/1.mp4
