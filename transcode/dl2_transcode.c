@@ -34,7 +34,7 @@ static struct dl2_transcode_arguments arguments = {
     .qualities = "75",
     .subsampling = DL2_ENCODERS_OWN,
     .restart = DL2_ENCODERS_OWN,
-    .each = {.tolerance = 0.02, .probes = 8, .input_size = 224},
+    .each = {.tolerance = 0, .probes = 16, .input_size = 224},
     .shard_mib = 256,
     .crop_area = {0.08, 1},
     .list = DL2_NO_LIST};

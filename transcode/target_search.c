@@ -412,10 +412,7 @@ static bool is_found(const struct bracket *bracket)
         return bracket->nearest <= target->tolerance;
     if (!good->tried)
         return false;
-    if (fabs(good->even - bracket->wanted) <= target->tolerance)
-        return true;
-    const double next = expect(bracket, good->quality + (wants_score(bracket) ? -1 : 1));
-    return wants_score(bracket) ? next < bracket->wanted : next > bracket->wanted;
+    return fabs(good->even - bracket->wanted) <= target->tolerance;
 }
 
 /* Takes the file that was tried over as the result, or leaves it. */

@@ -8,9 +8,8 @@
  *
  * For others, and for sizes, files are made: first at the quality that the mean curve of a sample
  * of the images says, then by that curve moved to where the image's own files are, and from the
- * sixth on every other time halfway between those. The search ends at a file that meets the target
- * and is within the tolerance of it, or if the next quality, by the curve, does not meet it any
- * more.
+ * sixth on every other time halfway between those. The search ends where a quality meets the target
+ * and the next one, which was tried, does not, or at a file that meets it within the tolerance.
  *
  * The result depends on the image, the options and the curve alone.
  */

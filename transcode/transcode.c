@@ -496,6 +496,12 @@ static char *describe_losses(const struct dl2_variant *variant)
                                                                      : "of at most",
                 target->value, target->metric ? target->high : target->low,
                 totals->images ? (double)totals->probes / (double)totals->images : 0);
+    if (out && target->name && target->tolerance > 0 &&
+        !dl2_target_is_scanned(target, variant->codec))
+        fprintf(out,
+                "searches end within a share of %g of the target (--target-tolerance), so a file "
+                "may be larger than it needs to be, or smaller than it could\n",
+                target->tolerance);
     if (out && totals->quantised)
         fprintf(out,
                 "%" PRIu64 " of %" PRIu64 " volumes have values that 16 bits do not hold exactly: "

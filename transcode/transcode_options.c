@@ -58,9 +58,9 @@ const struct dl2_option dl2_transcode_rows[] = {
      "size), or the one nearest to it on either side",
      AT(each.rule), .words = dl2_target_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_REAL, "target-tolerance", 0, "SHARE",
-     "Closeness to the target at which a search may end, as a share of what is lost (mean squared "
-     "error, 1 - SSIM, 100 - SSIMULACRA2, a distance) or of the bytes; JPEG tries all qualities "
-     "for a score",
+     "Closeness to the target at which a search may end early, as a share of what is lost (mean "
+     "squared error, 1 - SSIM, 100 - SSIMULACRA2, a distance) or of the bytes; JPEG tries all "
+     "qualities for a score",
      AT(each.tolerance), .min = 0, .max = 1, .commands = DL2_ENCODES},
     {DL2_OPTION_UINT, "probes", 0, "N",
      "Files that a search makes of an image at most; JPEG makes none for a score", AT(each.probes),

@@ -58,6 +58,36 @@ lines a/jpeg-ssim0.9 | awk '$6 == "true" { print $1, $3 }' | sort >"$work/found"
 cmp "$work/lowest" "$work/found" || fail 'not the lowest qualities'
 awk '{ print $2 }' "$work/found" | sort -u | wc -l | grep -qv '^ *1$' || fail 'all images have one quality'
 
+# ---- Other codecs' searches end where the next quality, lower for a score and higher for a size, misses the target
+for codec in webp jxl; do
+    has $codec || continue
+    run 0 --codec $codec --never-larger=no --target ssim=0.9,bytes=900 "$work/src" "$work/ends"
+    run 0 --codec $codec --never-larger=no --q 1:100 "$work/src" "$work/ends"
+    for variant in "$codec"-ssim0.9 "$codec"-bytes900; do
+        lines "ends/$variant" | awk '$6 == "true" { print $1, $3 }' >"$work/found"
+        [ -s "$work/found" ] || fail "nothing meets $variant"
+        while read -r key quality; do
+            case $variant in *bytes*) next=$((quality + 1)) ;; *) next=$((quality - 1)) ;; esac
+            [ $next -ge 1 ] && [ $next -le 100 ] || continue
+            file=$work/ends/$codec-$(printf %02d $next)/$key.$codec
+            case $variant in
+            *bytes*) [ "$(wc -c <"$file")" -gt 900 ] || fail "$variant: $key takes quality $quality, and $next has no more than 900 bytes" ;;
+            *)
+                expect 0 dl2-quality --quiet --metrics ssim --csv "$work/scores" "$work/src/$key.ppm" "$file"
+                tr -d '\r' <"$work/scores" | awk -F , 'NR == 2 && $12 < 0.9 { found = 1 } END { exit !found }' ||
+                    fail "$variant: $key takes quality $quality, and $next reaches the target" ;;
+            esac
+        done <"$work/found"
+    done
+    rm -r "$work/ends"
+done
+if has webp; then # ended early, which is said
+    run 0 --codec webp --target ssim=0.9 --target-tolerance 0.1 "$work/src" "$work/early"
+    grep -q 'searches end within a share of 0.1 of the target' "$work/out" || fail 'a tolerance is not told'
+    run 0 --codec webp --target ssim=0.9 "$work/src" "$work/early"
+    ! grep -q 'searches end' "$work/out" || fail 'a tolerance that is none'
+fi
+
 # ---- The same bytes whatever the jobs; a rerun makes nothing; another range makes all again
 for jobs in 1 4; do
     expect 0 dl2-transcode --quiet -j $jobs --target $targets "$work/src" "$work/jobs-$jobs"
