@@ -73,8 +73,8 @@ for codec in webp jxl; do
             case $variant in
             *bytes*) [ "$(wc -c <"$file")" -gt 900 ] || fail "$variant: $key takes quality $quality, and $next has no more than 900 bytes" ;;
             *)
-                expect 0 dl2-quality --quiet --metrics ssim --csv "$work/scores" "$work/src/$key.ppm" "$file"
-                tr -d '\r' <"$work/scores" | awk -F , 'NR == 2 && $12 < 0.9 { found = 1 } END { exit !found }' ||
+                expect 0 dl2-quality --quiet --metrics ssim --csv "$work/next" "$work/src/$key.ppm" "$file"
+                tr -d '\r' <"$work/next" | awk -F , 'NR == 2 && $12 < 0.9 { found = 1 } END { exit !found }' ||
                     fail "$variant: $key takes quality $quality, and $next reaches the target" ;;
             esac
         done <"$work/found"
