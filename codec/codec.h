@@ -56,6 +56,7 @@ struct dl2_coding {
     const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
     const char *colour;      /* "gray", "YCbCr", "RGB" or "inks" */
     bool progressive;
+    size_t tail; /* bytes behind the image's end */
     bool common; /* every program reads it, and alike: gray or YCbCr, 8 bits, Huffman codes */
 };
 

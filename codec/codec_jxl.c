@@ -53,7 +53,8 @@ enum {
     BOX_HEADER = 8, /* size and type, or a large size */
     MIB = 1 << 20,
     JPEG_PIXEL_BYTES = 24, /* three components of 32 bits, each byte of which may need a zero */
-    JPEG_HEADER_FACTOR = 64
+    JPEG_HEADER_FACTOR = 64,
+    MAX_TAIL = 4260096 /* bytes behind a JPEG's image that libjxl stores */
 };
 
 static bool jxl_sniff(const uint8_t *data, size_t size)
@@ -674,7 +675,7 @@ static bool jxl_takes_jpeg(const uint8_t *data, size_t size)
     struct dl2_coding coding;
     if (!codec || !codec->coding)
         return true;
-    return codec->coding(data, size, &coding) &&
+    return codec->coding(data, size, &coding) && coding.tail <= MAX_TAIL &&
            (coding.common || (!strcmp(coding.colour, "RGB") && !strcmp(coding.subsampling, "444")));
 }
 

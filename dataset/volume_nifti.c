@@ -9,6 +9,8 @@
 #include <math.h>
 #include <nifti1_io.h>
 #include <pthread.h>
+#include <string.h>
+#include <zlib.h>
 
 static void be_quiet(void)
 {
@@ -34,6 +36,59 @@ static int read_type(int datatype, struct dl2_volume_info *info, struct dl2_erro
         }
     return dl2_error_set(error, DL2_ERR_FORMAT, "its type %s (%d) is not supported",
                          nifti_datatype_string(datatype), datatype);
+}
+
+static int16_t number_at(const uint8_t *head, size_t at, bool swapped)
+{
+    const uint8_t low = head[at + swapped], high = head[at + !swapped];
+    return (int16_t)(low | (uint16_t)high << 8);
+}
+
+/* What libnifti would call bad on stderr, or not name. */
+static int check_header(const uint8_t *head, struct dl2_error *error)
+{
+    enum { SIZE = 348, SIZE_OF_2 = 540, DIMENSIONS = 40, TYPE = 70, MAGIC = 344 };
+    struct dl2_volume_info unused;
+    const bool swapped = !head[0] && !head[1]; /* the size of a header is less than 65536 */
+    const int16_t size = number_at(head, swapped ? 2 : 0, swapped);
+    const int16_t dimensions = number_at(head, DIMENSIONS, swapped);
+    if (size == SIZE_OF_2)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "it is NIfTI-2, and NIfTI-1 is read: convert it, for example by "
+                             "nibabel's Nifti1Image.from_image()");
+    if (size != SIZE ||
+        (memcmp(head + MAGIC, "n+1", 4) != 0 && memcmp(head + MAGIC, "ni1", 4) != 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is no NIfTI-1 file");
+    if (dimensions < 1 || dimensions > 7)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it says that it has %d dimensions",
+                             dimensions);
+    for (int i = 1; i <= dimensions; i++)
+        if (number_at(head, DIMENSIONS + 2 * (size_t)i, swapped) < 1)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "dimension %d is %d", i,
+                                 number_at(head, DIMENSIONS + 2 * (size_t)i, swapped));
+    return read_type(number_at(head, TYPE, swapped), &unused, error);
+}
+
+/* Compressed files, too. */
+static int look_at_header(const char *path, struct dl2_error *error)
+{
+    uint8_t head[348];
+    int reason = Z_OK;
+    const gzFile file = gzopen(path, "rb");
+    if (!file)
+        return dl2_error_system(error, "it cannot be opened");
+    const int got = gzread(file, head, sizeof head);
+    const char *why = gzerror(file, &reason);
+    if (!strncmp(why, path, strlen(path))) /* as "PATH: why", and the caller names the file */
+        why += strlen(path) + 2;
+    const int status =
+        got == (int)sizeof head ? check_header(head, error)
+        : reason != Z_OK
+            ? dl2_error_set(error, DL2_ERR_FORMAT, "it cannot be decompressed: %s", why)
+            : dl2_error_set(error, DL2_ERR_FORMAT, "it ends after %d bytes, within the header",
+                            got);
+    gzclose(file);
+    return status;
 }
 
 /* x, y, z are width, height, depth; what follows are channels, in one dimension. */
@@ -87,10 +142,11 @@ int dl2_nifti_read_header(const char *path, struct dl2_volume_info *info, struct
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, be_quiet);
+    DL2_TRY(look_at_header(path, error));
     nifti_image *image = nifti_image_read(path, 0);
     if (!image)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "it is no NIfTI-1 file, or its header is damaged");
+                             "libnifti cannot read it: it is damaged, or cut short");
     const int status = read_image(image, info, error);
     nifti_image_free(image);
     return status;

@@ -441,11 +441,13 @@ static int complete(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(dl2_variant_finish(variant, error));
         dl2_progress_tell(run->progress, variant->root, dl2_variant_left_out(variant));
         if (variant->totals.pixels_only)
-            dl2_progress_message(run->progress,
-                                 "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored "
-                                 "so that their bytes come back (CMYK, arithmetic codes, RGB with "
-                                 "subsampling): only their pixels are kept",
-                                 variant->root, variant->totals.pixels_only);
+            dl2_progress_message(
+                run->progress,
+                "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored "
+                "so that their bytes come back (CMYK, arithmetic codes, RGB with "
+                "subsampling, or too much behind the image): only their pixels are "
+                "kept",
+                variant->root, variant->totals.pixels_only);
     }
     if (run->parts_stem)
         dl2_part_files_remove(run->parts_stem);

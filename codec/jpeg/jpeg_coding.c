@@ -156,21 +156,6 @@ static const char *jpeg_colour(const struct jpeg_headers *headers)
                : "YCbCr";
 }
 
-bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding)
-{
-    struct jpeg_headers headers;
-    *coding = (struct dl2_coding){0};
-    if (size < 4 || !jpeg_read_headers(&headers, data, size))
-        return false;
-    jpeg_find_quality(&headers, coding);
-    coding->subsampling = jpeg_subsampling(&headers);
-    coding->progressive = headers.progressive;
-    coding->colour = jpeg_colour(&headers);
-    coding->common = headers.bits == 8 && !headers.arithmetic &&
-                     (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
-    return true;
-}
-
 /* Where the next marker is that is no restart marker, from entropy-coded data on; *restarts counts
  * the others. */
 static size_t jpeg_end_of_scan(const uint8_t *data, size_t size, size_t at, size_t *restarts)
@@ -183,16 +168,54 @@ static size_t jpeg_end_of_scan(const uint8_t *data, size_t size, size_t at, size
     return size;
 }
 
-size_t dl2_jpeg_coded_bytes(const uint8_t *data, size_t size)
+/* Adds up the bytes of scans; where the image's end marker is, or `size`. */
+static size_t jpeg_add_scans(const uint8_t *data, size_t size, size_t *coded)
 {
     struct dl2_jpeg_marker marker = {.end = 2};
-    size_t coded = 0, restarts = 0;
-    while (marker.end < size && dl2_jpeg_next_marker(&marker, data, size)) {
+    size_t restarts = 0, at = 2;
+    *coded = 0;
+    if (size < at)
+        return size;
+    for (;; at = marker.end) {
+        while (size - at > 2 && data[at] == 0xff && data[at + 1] == 0xff) /* fill */
+            at++;
+        if (size - at >= 2 && data[at] == 0xff && data[at + 1] == DL2_JPEG_EOI)
+            break;
+        if (!dl2_jpeg_next_marker(&marker, data, size)) {
+            at = size;
+            break;
+        }
         if (marker.code != DL2_JPEG_SOS)
             continue;
         const size_t end = jpeg_end_of_scan(data, size, marker.end, &restarts);
-        coded += end - marker.end;
+        *coded += end - marker.end;
         marker.end = end;
     }
-    return coded - 2 * restarts;
+    *coded -= 2 * restarts;
+    return at;
+}
+
+size_t dl2_jpeg_coded_bytes(const uint8_t *data, size_t size)
+{
+    size_t coded;
+    jpeg_add_scans(data, size, &coded);
+    return coded;
+}
+
+bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding)
+{
+    struct jpeg_headers headers;
+    *coding = (struct dl2_coding){0};
+    if (size < 4 || !jpeg_read_headers(&headers, data, size))
+        return false;
+    jpeg_find_quality(&headers, coding);
+    coding->subsampling = jpeg_subsampling(&headers);
+    coding->progressive = headers.progressive;
+    coding->colour = jpeg_colour(&headers);
+    coding->common = headers.bits == 8 && !headers.arithmetic &&
+                     (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
+    size_t coded;
+    const size_t end = jpeg_add_scans(data, size, &coded);
+    coding->tail = size - end > 2 ? size - end - 2 : 0;
+    return true;
 }

@@ -34,6 +34,21 @@ expect 0 dl2-transcode --quiet --q 90 --metadata drop phone bare # the second pi
 [ "$(wc -c <bare/jpeg-90/c/map.jpg)" -ne "$(wc -c <phone/c/map.jpg)" ] && ! grep -q MPF bare/jpeg-90/c/map.jpg ||
     fail '--metadata drop copies a JPEG with two pictures'
 
+# JPEG XL keeps a JPEG whole, with what lies behind its image, up to libjxl's limit, beyond which the reason is the right
+# one.
+if grep -q 'define HAVE_JXL 1' "$builddir/config.h"; then
+    mkdir -p long/c
+    cp plain/jpeg-60/c/two.jpg long/c/two.jpg
+    make_file long plain/jpeg-60/c/two.jpg 4260096 long/c/most.jpg
+    make_file long plain/jpeg-60/c/two.jpg 4260097 long/c/more.jpg
+    expect 0 dl2-transcode --quiet --codec jxl_lossless long packed
+    said '1 JPEG files are of a kind that cannot be stored'
+    said 'too much behind the image'
+    grep -q lib/jxl err && fail "libjxl prints: $(cat err)"
+    grep '"pixels_only":true' packed/jxl_lossless/dl2-variant.jsonl | grep -q '"key":"c/more"' ||
+        fail "another file than the longest is not kept whole: $(cat packed/jxl_lossless/dl2-variant.jsonl)"
+fi
+
 # WebP: the first frame of an animation, as the still file has it, or on a canvas that is transparent around it.
 picture stills/c/one.ppm 64 48 3
 picture stills/c/two.ppm 64 48 4

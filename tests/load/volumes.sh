@@ -123,3 +123,41 @@ expect 1 dl2-load bench "$work/photos" --split all --image-size 4x5x6
 said 'the dataset holds none'
 expect 1 dl2-load bench "$work/photos" --split all --image-size 24 --augment elastic
 said 'elastic is an operation on volumes'
+
+# NIfTI that is not read: each is named, and libnifti prints nothing.
+if [ -n "${PYTHON3:-}" ] && grep -q 'define HAVE_LIBNIFTI 1' "$builddir/config.h"; then
+    "$PYTHON3" - "$work/nifti" <<'EOF' || exit 99
+import gzip, os, struct, sys
+os.makedirs(sys.argv[1])
+def save(name, head, *fields):
+    head = bytearray(head)
+    for form, at, *values in fields:
+        struct.pack_into(form, head, at, *values)
+    data = bytes(head) + bytes(120)
+    with open(f"{sys.argv[1]}/{name}", "wb") as file:
+        file.write(gzip.compress(data) if name.endswith("gz") else data)
+def one(name, *fields):
+    save(name, bytes(352), ("<i", 0, 348), ("<8h", 40, 3, 6, 5, 4, 1, 1, 1, 1), ("<hh", 70, 2, 8), ("<f", 108, 352),
+         ("4s", 344, b"n+1"), *fields)
+one("good.nii"), one("good-gz.nii.gz")
+one("magic.nii", ("4s", 344, b"nope")), one("many.nii", ("<h", 40, 9)), one("empty.nii", ("<h", 44, 0))
+one("type.nii", ("<h", 70, 0))
+for order in "<>":
+    for end in "nii", "nii.gz":
+        save(f"two{'<>'.index(order)}.{end}", bytes(544), (order + "i", 0, 540), ("8s", 4, b"n+2\0\r\n\x1a\n"))
+with open(f"{sys.argv[1]}/short.nii", "wb") as file:
+    file.write(struct.pack("<i", 348) + bytes(60))
+with open(f"{sys.argv[1]}/crc.nii.gz", "wb") as file:
+    file.write(gzip.compress(struct.pack("<i", 348) + bytes(60))[:-8] + bytes(8))
+EOF
+    expect 1 dl2-load check "$work/nifti"
+    is "$(grep -c 'it is NIfTI-2, and NIfTI-1 is read: convert it' "$work/err")" 4 'files of NIfTI-2'
+    for line in 'magic.nii: it is no NIfTI-1 file' 'many.nii: it says that it has 9 dimensions' \
+        'empty.nii: dimension 2 is 0' 'type.nii: its type' 'short.nii: it ends after 64 bytes' \
+        'crc.nii.gz: it cannot be decompressed: incorrect data check'; do
+        said "$line"
+    done
+    grep -q '12 volumes, 10 bad' "$work/out" || fail "$(cat "$work/out")"
+    grep -q '^\*\*' "$work/err" && fail "libnifti prints: $(cat "$work/err")"
+fi
+exit 0
