@@ -79,6 +79,7 @@ static const struct figure {
     {VARIANT, "quantisation_error", NULL, 0, MOST},
     {IMAGE, "bytes|source_bytes", "bytes", 0, MOST, true},
     {QUALITY, "reference_files.lossy|of_known_quality", "files", 0, MOST, true},
+    {QUALITY, "reference_files.formats.*", "files", 0, MOST, true},
     {QUALITY, "reference_files.median_quality", NULL, 1, 100},
     {QUALITY, "variants[].quality", NULL, 0, 100, true},
     {QUALITY, "variants[].images|identical|above_8_bits|at_16_bits|alpha|colours_differ|resized",
