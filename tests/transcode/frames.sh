@@ -226,7 +226,7 @@ expect 1 convert fps=25 cut cut-clips
 for extension in mp4 mkv; do
     said "cut/run/$extension.$extension: its first frames refer to frames before its first key frame, which the file lacks"
 done
-is "$(sed 's/, [0-9]* bytes.*folder//' out)" 'clips: 1 clips, 50 frames; 1 written, 2 failed' 'a video that is whole'
+is "$(sed 's/, [0-9]* bytes.*folder//' out)" 'cut-clips: 1 clips, 50 frames; 1 written, 2 failed' 'a video that is whole'
 
 # ---- Turned as the display matrix says
 mkdir -p turned/run turned/walk
