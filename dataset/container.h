@@ -36,8 +36,8 @@ struct dl2_entry {
  */
 struct dl2_reader {
     /*
-     * Sets dataset->state, count, has_parts, parts, notes, remark and the classes, for all samples
-     * that options->keep accepts. Finding none is not an error. After a failure close() is called
+     * Sets dataset->state, count, has_parts, parts, remark and the classes, for all samples that
+     * options->keep accepts. Finding none is not an error. After a failure close() is called
      * on what there is.
      */
     int (*open)(struct dl2_dataset *dataset, const char *path,
@@ -195,10 +195,9 @@ struct dl2_dataset {
     uint32_t *by_partition, *starts;
     bool is_in_order;        /* as dl2_dataset_is_in_order() */
     const char *label_field; /* of JSON, which gave the labels, the reader's; NULL: none did */
-    char *remark;            /* one more message, of the reader; NULL: none */
+    char *remark;            /* more messages, of the reader, a line each; NULL: none */
     char *mask_note;         /* of images that are masks of others; NULL: none are */
     char *aside;             /* and one that need not matter; NULL: none */
-    unsigned notes;          /* bits: which notes of the container's struct dl2_shard_format hold */
     size_t all_images;       /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];

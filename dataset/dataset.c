@@ -29,11 +29,11 @@ static const struct dl2_container *probe_container(const char *path)
     return found;
 }
 
-bool dl2_dataset_has_label_fields(const char *path)
+bool dl2_dataset_has_members(const char *path)
 {
     const bool is_remote = dl2_dataset_is_remote(path);
     const struct dl2_container *container = is_remote ? NULL : probe_container(path);
-    return is_remote || (container && container->shards && container->shards->has_label_fields);
+    return is_remote || (container && container->shards && container->shards->has_members);
 }
 
 bool dl2_dataset_is_known(const char *path)
@@ -154,8 +154,8 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
     struct dl2_dataset *dataset;
     DL2_TRY(DL2_NEW(&dataset, 1, "a dataset", error));
     int status = find_container(dataset, path, options, error);
-    if (status == DL2_OK && options->label_field)
-        status = dl2_packed_check_field(dataset->container, path, options->label_field, error);
+    if (status == DL2_OK && dl2_members_are_chosen(&options->members))
+        status = dl2_packed_check_members(dataset->container, path, &options->members, error);
     if (status == DL2_OK)
         status = open_by_container(dataset, path, options, error);
     if (status < 0)

@@ -98,6 +98,29 @@ enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME, DL2
  */
 enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
 
+/*
+ * Which members of a sample of tar shards are its label and its image; NULL: as docs/formats.md
+ * says. An index keeps both, so that they need not be given again.
+ */
+struct dl2_member_choice {
+    /*
+     * The path of a field in the JSON beside each sample (dataset/label_field.h), "label" or
+     * "meta.class": a whole number there is its class's number, a string its class's name,
+     * unless all strings are numbers (docs/formats.md, Labels). This replaces .cls, and what an index says; a sample without such a field has no label, and a
+     * message counts these. DL2_ERR_FORMAT if no sample has one, or some have numbers and some
+     * names.
+     */
+    const char *label_field;
+    /* The image's extension, "jpg", or several with commas, the first that is there counts:
+     * "jpg,png". A sample without any has no image. dl2-transcode's own shards know theirs. */
+    const char *image_extension;
+};
+
+static inline bool dl2_members_are_chosen(const struct dl2_member_choice *members)
+{
+    return members->label_field || members->image_extension;
+}
+
 /* How a dataset at http://..., https://... or s3://... is read; zero: the defaults. */
 struct dl2_remote_options {
     /* A folder, of this machine's processes together, that keeps what was read. NULL: none. */
@@ -166,16 +189,8 @@ struct dl2_dataset_options {
      * DL2_ERR_ARGUMENT for an address or a database.
      */
     const char *labels;
-    /*
-     * The path of a field in the JSON beside each sample of tar shards (dataset/label_field.h),
-     * "label" or "meta.class": a whole number there is its class's number, a string its class's name,
-     * unless all strings are numbers (docs/formats.md, Labels).
-     * This replaces .cls, and what an index says; a sample without such a field has no label, and a
-     * message counts these. NULL: labels are those of the container, or of the field that its index
-     * names. DL2_ERR_ARGUMENT with other containers, and where a remote one's index names another
-     * field; DL2_ERR_FORMAT if no sample has one, or some have numbers and some names.
-     */
-    const char *label_field;
+    /* DL2_ERR_ARGUMENT with other containers than tar, and where a remote one's index has others. */
+    struct dl2_member_choice members;
     /* Does the caller read all images once, from the first to the last? Then tar shards may be
      * compressed by gzip: .tar.gz and .tgz. Without this they are DL2_ERR_UNSUPPORTED. */
     bool in_order;
@@ -186,7 +201,8 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, NULL, false, NULL, NULL, false        \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, NULL, false, NULL, {NULL, NULL},      \
+            false                                                                                  \
     }
 
 struct dl2_dataset;
@@ -476,8 +492,8 @@ const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t 
 /* False for a dataset that is not remote. Any thread. */
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
-/* Can labels be read from a field of JSON here? Looks at names only; true for an address. */
-bool dl2_dataset_has_label_fields(const char *path);
+/* Can members be chosen here? Looks at names only; true for an address. */
+bool dl2_dataset_has_members(const char *path);
 
 /* Does the path look like a dataset, by its name and what kind of file it is? */
 bool dl2_dataset_is_known(const char *path);
@@ -496,13 +512,14 @@ int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
  * Writes PATH/dl2-index.bin for a packed dataset that another program has made, or whose index is
  * out of date. Reads every sample for its check sum, and cuts it by `slice` (dl2_image_slice() of
  * codec/codec.h, for example; NULL: not at all). Runs `jobs` threads (0: one a
- * processor), each of which holds two samples; their number changes no byte. Labels come from
- * `label_field`, as when a dataset is opened; NULL: from what the index before names. Sets *count
- * to the number of samples, and *remark, unless `remark` is NULL, to what
- * there is to say, to be freed, or NULL.
+ * processor), each of which holds two samples; their number changes no byte. `members` are as when
+ * a dataset is opened; NULLs: what the index before names. Sets *count to the number of samples,
+ * and *remarks, unless `remarks` is NULL, to what there is to say, a line each, to be freed, or
+ * NULL.
  */
-int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
-                            unsigned jobs, size_t *count, char **remark, struct dl2_error *error);
+int dl2_dataset_write_index(const char *path, const struct dl2_member_choice *members,
+                            dl2_slice_function slice, unsigned jobs, size_t *count, char **remarks,
+                            struct dl2_error *error);
 
 /*
  * The name of a dataset in reports: "variant" of the dl2-variant.json at its root, if there is one,

@@ -39,9 +39,9 @@ static int gulp_find_label(struct dl2_scan *scan, const char *id, const json_t *
         *label = value ? text : NULL;
         return DL2_OK;
     }
-    return scan->without_label++
-               ? DL2_OK
-               : dl2_format(&scan->first_without, error, "%s: %s", id, why.message);
+    DL2_AUTO_FREE char *first = NULL;
+    DL2_TRY(dl2_format(&first, error, "%s: %s", id, why.message));
+    return dl2_scan_find(scan, &scan->findings, DL2_FOUND_UNLABELLED, 1, first, error);
 }
 
 /* Bytes of the data file. */

@@ -2,12 +2,15 @@
 #include "dataset/index.h"
 
 #include "common/file.h"
+#include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/packed.h"
 
 #include <endian.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,13 +18,16 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define MAGIC    "DL2INDEX"
-#define VERSION  4 /* only with splits by names of their own; all others are NAMELESS */
-#define NAMELESS 3
-#define OLDEST   2 /* knew no test split, and of the others train/ and val/ alone */
+#define MAGIC   "DL2INDEX"
+#define VERSION 5
+#define LOOSE   4 /* up to it what a scan left out went unsaid; our own shards have nothing of it */
+#define OLDEST  2 /* knew no test split, and of the others train/ and val/ alone */
 
-enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
-/* Labels came from a field of JSON, whose path stands behind the names of the splits. */
+enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2 };
+/* There are remarks, an extension of images, and the path of a field of JSON, which gave the
+ * labels: they stand behind the names of the splits, in this order. */
+#define HEADER_REMARKS     0x20000000u
+#define HEADER_IMAGE       0x10000000u
 #define HEADER_LABEL_FIELD 0x40000000u
 /* A scan made it, which numbers the classes of train first. */
 #define HEADER_TRAIN_FIRST 0x80000000u
@@ -261,14 +267,28 @@ static int index_check_shards(const struct dl2_index *index, struct dl2_error *e
     return DL2_OK;
 }
 
-/* The path of the labels' field ends at the two zeros behind all strings. */
-static int index_find_label_field(struct dl2_index *index, struct dl2_error *error)
+/* The string that ends with the zero at *end, which becomes that of the string before. */
+static const char *index_string_before(const struct dl2_index *index, size_t *end)
 {
-    size_t start = index->strings_size - 2;
+    size_t start = *end;
     while (start && index->strings[start - 1])
         start--;
-    index->label_field = index->strings + start;
-    return dl2_label_field_check(index->label_field, NULL) < 0
+    *end = start ? start - 1 : 0;
+    return index->strings + start;
+}
+
+/* Finds what stands behind all names, and before two zeros. */
+static int index_find_texts(struct dl2_index *index, uint32_t flags, struct dl2_error *error)
+{
+    size_t end = index->strings_size - 2;
+    const char *field = index_string_before(index, &end); /* empty: there is none */
+    if (flags & HEADER_LABEL_FIELD)
+        index->members.label_field = field;
+    if (flags & HEADER_IMAGE)
+        index->members.image_extension = index_string_before(index, &end);
+    if (flags & HEADER_REMARKS)
+        index->remarks = index_string_before(index, &end);
+    return index->members.label_field && dl2_label_field_check(field, NULL) < 0
                ? dl2_error_set(error, DL2_ERR_FORMAT, "its field of labels is no path")
                : DL2_OK;
 }
@@ -355,32 +375,31 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));
     const uint8_t *bytes = data;
-    *index = (struct dl2_index){
-        .container = container,
-        .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
-        .is_own = le32toh(header.flags) & HEADER_IS_OWN,
-        .is_outdated = version < NAMELESS,
-        .notes =
-            (le32toh(header.flags) & ~(HEADER_TRAIN_FIRST | HEADER_LABEL_FIELD)) / HEADER_NOTES,
-        .count = (size_t)le64toh(header.count),
-        .shard_count = le32toh(header.shard_count),
-        .class_count = le32toh(header.class_count),
-        .part_count = le32toh(header.part_count),
-        .strings_size = (size_t)le64toh(header.strings_size),
-        .slices_size = (size_t)le64toh(header.slices_size),
-        .shards = bytes + layout.shards,
-        .records = bytes + layout.records,
-        .classes = bytes + layout.classes,
-        .parts = bytes + layout.parts,
-        .by_key = bytes + layout.by_key,
-        .slices = bytes + layout.slices,
-        .strings = (const char *)bytes + layout.strings};
+    *index = (struct dl2_index){.container = container,
+                                .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
+                                .is_own = le32toh(header.flags) & HEADER_IS_OWN,
+                                .is_outdated =
+                                    version == OLDEST ||
+                                    (version <= LOOSE && !(le32toh(header.flags) & HEADER_IS_OWN)),
+                                .count = (size_t)le64toh(header.count),
+                                .shard_count = le32toh(header.shard_count),
+                                .class_count = le32toh(header.class_count),
+                                .part_count = le32toh(header.part_count),
+                                .strings_size = (size_t)le64toh(header.strings_size),
+                                .slices_size = (size_t)le64toh(header.slices_size),
+                                .shards = bytes + layout.shards,
+                                .records = bytes + layout.records,
+                                .classes = bytes + layout.classes,
+                                .parts = bytes + layout.parts,
+                                .by_key = bytes + layout.by_key,
+                                .slices = bytes + layout.slices,
+                                .strings = (const char *)bytes + layout.strings};
     const size_t n = index->strings_size;
     int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
                      ? index_check_shards(index, error)
                      : dl2_error_set(error, DL2_ERR_FORMAT, "its names have no end");
-    if (status == DL2_OK && le32toh(header.flags) & HEADER_LABEL_FIELD)
-        status = index_find_label_field(index, error);
+    if (status == DL2_OK)
+        status = index_find_texts(index, le32toh(header.flags), error);
     if (status == DL2_OK)
         status = index_check_records(index, error);
     if (status == DL2_OK && index->has_parts && !index->is_own &&
@@ -429,7 +448,7 @@ int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, u
 {
     DL2_TRY(dl2_grow(&draft->shards, draft->shard_count, sizeof *draft->shards, error));
     struct dl2_index_draft_shard *shard = &draft->shards[draft->shard_count];
-    *shard = (struct dl2_index_draft_shard){NULL, bytes, mtime_ns};
+    *shard = (struct dl2_index_draft_shard){NULL, bytes, mtime_ns, NULL};
     DL2_TRY(dl2_format(&shard->name, error, "%s", name));
     draft->shard_count++;
     return DL2_OK;
@@ -547,10 +566,11 @@ static int compare_by_key(const void *left, const void *right, void *context)
                   dl2_index_draft_key(draft, *(const uint32_t *)right));
 }
 
-/* Record numbers in the order of their keys, of which none may come twice. */
-static int draft_sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key,
-                           struct dl2_error *error)
+/* Puts record numbers in the order of their keys; false if one comes twice, as samples first and
+ * second. */
+static bool draft_order_keys(struct dl2_index_draft *draft, uint32_t *first, uint32_t *second)
 {
+    uint32_t *by_key = draft->by_key;
     bool sorted = true;
     for (size_t i = 0; i < draft->count; i++) {
         by_key[i] = (uint32_t)i;
@@ -558,17 +578,90 @@ static int draft_sort_keys(const struct dl2_index_draft *draft, uint32_t *by_key
                                          dl2_index_draft_key(draft, i)) < 0);
     }
     if (!sorted)
-        qsort_r(by_key, draft->count, sizeof *by_key, compare_by_key, (void *)draft);
+        qsort_r(by_key, draft->count, sizeof *by_key, compare_by_key, draft);
     for (size_t i = 1; !sorted && i < draft->count; i++) {
         const uint32_t a = by_key[i - 1], b = by_key[i];
-        if (strcmp(dl2_index_draft_key(draft, a), dl2_index_draft_key(draft, b)) != 0)
-            continue;
-        const struct dl2_index_draft_entry *first = dl2_index_draft_entry(draft, a < b ? a : b);
-        const struct dl2_index_draft_entry *second = dl2_index_draft_entry(draft, a < b ? b : a);
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "sample \"%s\" comes twice, in %s and in %s; names must differ",
-                             dl2_index_draft_key(draft, a), draft->shards[first->shard].name,
-                             draft->shards[second->shard].name);
+        *first = a < b ? a : b;
+        *second = a < b ? b : a;
+        if (!strcmp(dl2_index_draft_key(draft, a), dl2_index_draft_key(draft, b)))
+            return false;
+    }
+    return true;
+}
+
+size_t dl2_index_shard_stem(const char *name)
+{
+    static const char *const ends[] = {".gz", ".tgz", ".tar"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t end = strlen(ends[i]);
+        length -= length > end && !memcmp(name + length - end, ends[i], end) ? end : 0;
+    }
+    return length;
+}
+
+static int draft_append_key(struct dl2_index_draft *draft, const char *key, const char *shard,
+                            struct dl2_error *error)
+{
+    const char *last = dl2_path_base(key);
+    DL2_TRY(dl2_bytes_append(&draft->strings, key, (size_t)(last - key), error));
+    if (shard) {
+        shard = dl2_path_base(shard);
+        DL2_TRY(dl2_bytes_append(&draft->strings, shard, dl2_index_shard_stem(shard), error));
+        DL2_TRY(dl2_bytes_append(&draft->strings, "_", 1, error));
+    }
+    return dl2_bytes_append(&draft->strings, last, strlen(last) + 1, error);
+}
+
+/* Puts the names of the shards with this key_start into their keys. */
+static int draft_name_shards(struct dl2_index_draft *draft, const char *key_start,
+                             struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes before = draft->strings;
+    draft->strings = (struct dl2_bytes)DL2_BYTES_INIT;
+    for (size_t i = 0; i < draft->count; i++) {
+        struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
+        const struct dl2_index_draft_shard *shard = &draft->shards[entry->shard];
+        const bool named = shard->key_start && !strcmp(shard->key_start, key_start);
+        const char *key = (const char *)before.data + entry->key,
+                   *extension = strchr(key, '\0') + 1;
+        entry->key = draft->strings.size;
+        entry->flags |= named ? DL2_ENTRY_NAMED : 0;
+        DL2_TRY(draft_append_key(draft, key, named ? shard->name : NULL, error));
+        DL2_TRY(dl2_bytes_append(&draft->strings, extension, strlen(extension) + 1, error));
+    }
+    for (uint32_t i = 0; i < draft->shard_count; i++)
+        if (draft->shards[i].key_start && !strcmp(draft->shards[i].key_start, key_start))
+            draft->shards[i].key_start = NULL;
+    return DL2_OK;
+}
+
+int dl2_index_draft_sort(struct dl2_index_draft *draft, struct dl2_error *error)
+{
+    uint32_t a, b;
+    free(draft->by_key);
+    DL2_TRY(DL2_NEW(&draft->by_key, draft->count, "a dataset", error));
+    while (!draft_order_keys(draft, &a, &b)) {
+        const struct dl2_index_draft_shard *one =
+            &draft->shards[dl2_index_draft_entry(draft, a)->shard];
+        const struct dl2_index_draft_shard *two =
+            &draft->shards[dl2_index_draft_entry(draft, b)->shard];
+        const char *start = one->key_start, *key = dl2_index_draft_key(draft, a);
+        if (one == two)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "sample \"%s\" comes twice in %s; names must differ, and the "
+                                 "members of a sample stand one behind the other",
+                                 key, one->name);
+        if (!start || !two->key_start || strcmp(start, two->key_start) != 0)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "sample \"%s\" comes twice, in %s and in %s; names must differ",
+                                 key, one->name, two->name);
+        DL2_TRY(draft_name_shards(draft, start, error));
+        DL2_TRY(dl2_index_draft_remark(
+            draft, error,
+            "several shards have the same names of samples, so keys have the shard's "
+            "name: %s",
+            DL2_SHOWN(dl2_index_draft_key(draft, a))));
     }
     return DL2_OK;
 }
@@ -618,6 +711,8 @@ static uint64_t draft_strings_size(const struct dl2_index_draft *draft)
         size += strlen(draft->classes[i]) + 1;
     for (uint32_t i = 0; i < draft->parts.count; i++)
         size += strlen(draft->parts.names[i]) + 1;
+    size += draft->remarks ? strlen(draft->remarks) + 1 : 0;
+    size += draft->image_extension ? strlen(draft->image_extension) + 1 : 0;
     return size + (draft->label_field ? strlen(draft->label_field) : 0);
 }
 
@@ -636,6 +731,10 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     }
     draft_put_names(strings, &at, draft->classes, draft->class_count, block + layout->classes);
     draft_put_names(strings, &at, draft->parts.names, draft->parts.count, block + layout->parts);
+    if (draft->remarks)
+        draft_put_string(strings, &at, draft->remarks);
+    if (draft->image_extension)
+        draft_put_string(strings, &at, draft->image_extension);
     if (draft->label_field) {
         memcpy(strings + at, draft->label_field, strlen(draft->label_field));
         at += strlen(draft->label_field);
@@ -644,12 +743,10 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     if (draft->slices.size)
         memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
     draft_put_records(draft, block + layout->records);
-    DL2_AUTO_FREE uint32_t *by_key = NULL;
-    DL2_TRY(DL2_NEW(&by_key, draft->count, "a dataset", error));
-    DL2_TRY(draft_sort_keys(draft, by_key, error));
-    for (size_t i = 0; i < draft->count; i++)
-        by_key[i] = htole32(by_key[i]);
-    memcpy(block + layout->by_key, by_key, draft->count * sizeof *by_key);
+    for (size_t i = 0; i < draft->count; i++) {
+        const uint32_t number = htole32(draft->by_key[i]);
+        memcpy(block + layout->by_key + i * sizeof number, &number, sizeof number);
+    }
     memcpy(block, header, sizeof *header);
     uint64_t sum;
     DL2_TRY(index_sum(block, layout->end, &sum, error));
@@ -658,17 +755,20 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     return DL2_OK;
 }
 
-int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
+int dl2_index_draft_finish(struct dl2_index_draft *draft, struct dl2_bytes *out,
                            struct dl2_error *error)
 {
+    if (!draft->by_key)
+        DL2_TRY(dl2_index_draft_sort(draft, error));
     struct header header = {
         .magic = MAGIC,
-        .version = htole32(draft->parts.count ? VERSION : NAMELESS),
+        .version = htole32(VERSION),
         .kind = htole32(draft->container->shards->index_kind),
         .flags =
             htole32(HEADER_TRAIN_FIRST | (draft->has_parts ? HEADER_HAS_PARTS : 0u) |
-                    (draft->is_own ? HEADER_IS_OWN : 0u) |
-                    (draft->label_field ? HEADER_LABEL_FIELD : 0u) | draft->notes * HEADER_NOTES),
+                    (draft->is_own ? HEADER_IS_OWN : 0u) | (draft->remarks ? HEADER_REMARKS : 0u) |
+                    (draft->image_extension ? HEADER_IMAGE : 0u) |
+                    (draft->label_field ? HEADER_LABEL_FIELD : 0u)),
         .shard_count = htole32(draft->shard_count),
         .class_count = htole32(draft->class_count),
         .part_count = htole32(draft->parts.count),
@@ -682,14 +782,32 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
     return draft_fill_in(draft, &header, &layout, out->data, error);
 }
 
-int dl2_index_draft_set_label_field(struct dl2_index_draft *draft, const char *field,
-                                    struct dl2_error *error)
+int dl2_index_draft_remark(struct dl2_index_draft *draft, struct dl2_error *error,
+                           const char *format, ...)
 {
-    return field ? dl2_format(&draft->label_field, error, "%s", field) : DL2_OK;
+    va_list args;
+    DL2_AUTO_FREE char *text = NULL, *before = draft->remarks;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    draft->remarks = NULL;
+    return text ? dl2_format(&draft->remarks, error, "%s%s%s", before ? before : "",
+                             before ? "\n" : "", text)
+                : dl2_error_memory(error, "a dataset");
 }
 
-int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
-                         struct dl2_error *error)
+int dl2_index_draft_set_members(struct dl2_index_draft *draft,
+                                const struct dl2_member_choice *members, struct dl2_error *error)
+{
+    if (members->label_field)
+        DL2_TRY(dl2_format(&draft->label_field, error, "%s", members->label_field));
+    if (members->image_extension)
+        DL2_TRY(dl2_format(&draft->image_extension, error, "%s", members->image_extension));
+    return DL2_OK;
+}
+
+int dl2_index_draft_save(struct dl2_index_draft *draft, const char *root, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes block = DL2_BYTES_INIT;
     DL2_AUTO_FREE char *path = dl2_path_join(root, DL2_INDEX_NAME);
@@ -704,8 +822,11 @@ void dl2_index_draft_free(struct dl2_index_draft *draft)
     for (uint32_t i = 0; i < draft->shard_count; i++)
         free(draft->shards[i].name);
     free(draft->shards);
+    free(draft->by_key);
     free(draft->classes);
+    free(draft->remarks);
     free(draft->label_field);
+    free(draft->image_extension);
     dl2_bytes_free(&draft->entries);
     dl2_bytes_free(&draft->strings);
     dl2_bytes_free(&draft->slices);

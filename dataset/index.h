@@ -29,7 +29,8 @@ struct dl2_container;
 
 enum dl2_entry_flags {
     DL2_ENTRY_FURTHER = 1, /* a further frame of the item that the entry before belongs to */
-    DL2_ENTRY_SUMMED = 2   /* has a check sum */
+    DL2_ENTRY_SUMMED = 2,  /* has a check sum */
+    DL2_ENTRY_NAMED = 4    /* its shard's name stands before the last part of its key */
 };
 
 /* One sample. */
@@ -54,11 +55,11 @@ struct dl2_index_shard {
 struct dl2_index {
     const struct dl2_container *container;
     bool has_parts;
-    bool is_own;      /* writer.c made the container, so it may overwrite it */
-    bool is_outdated; /* of a version that knew fewer splits, or numbered classes in another way */
-    unsigned notes;   /* as in struct dl2_index_draft */
-    const char *label_field; /* the same */
-    size_t count;            /* of entries */
+    bool is_own;         /* writer.c made the container, so it may overwrite it */
+    bool is_outdated;    /* of a version that read such shards in another way */
+    const char *remarks; /* as in struct dl2_index_draft */
+    struct dl2_member_choice members;
+    size_t count; /* of entries */
     uint32_t shard_count, class_count;
     uint32_t part_count;              /* of splits by names of their own */
     size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
@@ -112,9 +113,9 @@ bool dl2_index_is_key(const char *key);
 struct dl2_index_draft {
     const struct dl2_container *container;
     bool has_parts, is_own;
-    unsigned notes;    /* bits: what a scan found and could not use (struct dl2_shard_format) */
-    char *label_field; /* of JSON, which gave the labels; NULL: they are the container's own */
-    struct dl2_bytes entries; /* struct dl2_index_draft_entry */
+    char *remarks; /* what there is to say of the samples when they are opened, a line each */
+    char *label_field, *image_extension; /* as in struct dl2_member_choice */
+    struct dl2_bytes entries;            /* struct dl2_index_draft_entry */
     size_t count;
     struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */
     struct dl2_bytes slices;  /* as in the block */
@@ -123,9 +124,13 @@ struct dl2_index_draft {
         char *name;
         uint64_t bytes;
         int64_t mtime_ns;
+        /* Of a shard that may have the keys of another: what they start with, the caller's. NULL:
+         * keys differ. */
+        const char *key_start;
     } * shards;
     uint32_t shard_count;
-    char **classes; /* in one block */
+    uint32_t *by_key; /* entries by their keys: dl2_index_draft_sort() */
+    char **classes;   /* in one block */
     uint32_t class_count;
     struct dl2_part_list parts; /* the names of parts from DL2_PARTS on */
 };
@@ -156,16 +161,27 @@ const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t numb
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
                                 uint32_t count, struct dl2_error *error);
 
-/* Copies the path; it may be NULL. */
-int dl2_index_draft_set_label_field(struct dl2_index_draft *draft, const char *field,
-                                    struct dl2_error *error);
+/* Adds a line. */
+DL2_PRINTF(3, 4)
+int dl2_index_draft_remark(struct dl2_index_draft *draft, struct dl2_error *error,
+                           const char *format, ...);
+/* Copies the choice. */
+int dl2_index_draft_set_members(struct dl2_index_draft *draft,
+                                const struct dl2_member_choice *members, struct dl2_error *error);
 
-/* Replaces the contents of `out` by the finished block. DL2_ERR_FORMAT if a key comes twice. */
-int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
+/*
+ * Sorts the entries by their keys, behind the last that is added. Where a key comes in two shards
+ * with a key_start, all shards with this key_start get their names into their keys ("a/7" of
+ * x-3.tar becomes "a/x-3_7"), and a remark says so. DL2_ERR_FORMAT if another key comes twice.
+ */
+int dl2_index_draft_sort(struct dl2_index_draft *draft, struct dl2_error *error);
+/* How much of a shard's name that is. */
+size_t dl2_index_shard_stem(const char *name);
+/* Sorts, and replaces the contents of `out` by the finished block. */
+int dl2_index_draft_finish(struct dl2_index_draft *draft, struct dl2_bytes *out,
                            struct dl2_error *error);
 /* Writes the finished block to ROOT/dl2-index.bin. */
-int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
-                         struct dl2_error *error);
+int dl2_index_draft_save(struct dl2_index_draft *draft, const char *root, struct dl2_error *error);
 void dl2_index_draft_free(struct dl2_index_draft *draft);
 
 #endif

@@ -405,12 +405,11 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
         DL2_TRY(warn(dataset, "%s %s %s outside every class: no split has %s",
                      grouped(unlabelled, number), noun(dataset, unlabelled),
                      unlabelled == 1 ? "is" : "are", unlabelled == 1 ? "it" : "them"));
-    const struct dl2_shard_format *shards = dataset->container->shards;
-    for (unsigned i = 0; shards && i < DL2_SHARD_NOTES; i++)
-        if (dataset->notes >> i & 1 && shards->notes[i])
-            DL2_TRY(warn(dataset, "%s", shards->notes[i]));
-    if (dataset->remark)
-        DL2_TRY(warn(dataset, "%s", dataset->remark));
+    for (const char *line = dataset->remark; line && *line;) {
+        const int length = (int)strcspn(line, "\n");
+        DL2_TRY(warn(dataset, "%.*s", length, line));
+        line += length + (line[length] == '\n');
+    }
     dataset->aside_message = dataset->aside ? dataset->message_count : 0;
     return dataset->aside ? warn(dataset, "%s", dataset->aside) : DL2_OK;
 }

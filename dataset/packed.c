@@ -102,32 +102,28 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
     }
 }
 
-int dl2_packed_check_field(const struct dl2_container *container, const char *path,
-                           const char *label_field, struct dl2_error *error)
+int dl2_packed_check_members(const struct dl2_container *container, const char *path,
+                             const struct dl2_member_choice *members, struct dl2_error *error)
 {
-    DL2_TRY(dl2_label_field_check(label_field, error));
-    return container->shards && container->shards->has_label_fields
+    if (members->label_field)
+        DL2_TRY(dl2_label_field_check(members->label_field, error));
+    if (members->image_extension && !*members->image_extension)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the extension of images is empty");
+    return container->shards && container->shards->has_members
                ? DL2_OK
                : dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: labels come from a field of .json in tar shards alone, and the "
-                               "container here is '%s'",
-                               path, container->name);
-}
-
-/* Takes what there is to say of the labels. */
-static void take_remark(struct dl2_scan *scan, char **remark)
-{
-    *remark = scan->remark;
-    scan->remark = NULL;
+                               "%s: %s in tar shards alone, and the container here is '%s'", path,
+                               members->label_field ? "labels come from a field of .json"
+                                                    : "images are chosen by their extension",
+                               container->name);
 }
 
 /* Makes the index out of the shards; one that is mapped but out of date gives check sums. */
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
-                     const char *label_field, char **remark, struct dl2_error *error)
+                     const struct dl2_member_choice *members, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    DL2_TRY(dl2_shards_scan(list, label_field, &scan, error));
-    take_remark(&scan, remark);
+    DL2_TRY(dl2_shards_scan(list, members, &scan, error));
     if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
@@ -137,19 +133,30 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
     return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
 
-/* The field that labels come from: the one that is asked for, or the index's. */
-static const char *choose_field(const struct dl2_index *index, const char *asked)
+/* What is asked for, or else what the index has. */
+static struct dl2_member_choice choose_members(const struct dl2_index *index,
+                                               const struct dl2_member_choice *asked)
 {
-    return asked ? asked : index->label_field;
+    const struct dl2_member_choice *there = &index->members;
+    return (struct dl2_member_choice){asked->label_field ? asked->label_field : there->label_field,
+                                      asked->image_extension ? asked->image_extension
+                                                             : there->image_extension};
 }
 
-static bool has_field(const struct dl2_index *index, const char *field)
+static bool is_same(const char *asked, const char *there)
 {
-    return !field || (index->label_field && !strcmp(index->label_field, field));
+    return !asked || (there && !strcmp(asked, there));
+}
+
+/* Shards of our own have one image a sample, and the index knows which. */
+static bool has_members(const struct dl2_index *index, const struct dl2_member_choice *asked)
+{
+    return is_same(asked->label_field, index->members.label_field) &&
+           (index->is_own || is_same(asked->image_extension, index->members.image_extension));
 }
 
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
-                      const char *label_field, char **remark, struct dl2_error *error)
+                      const struct dl2_member_choice *asked, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
     DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
@@ -162,10 +169,11 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
                              path);
     if (dl2_is_file(file))
         DL2_TRY(dl2_index_map(file, &packed->index, error));
-    return packed->index.map && has_field(&packed->index, label_field) &&
+    const struct dl2_member_choice members = choose_members(&packed->index, asked);
+    return packed->index.map && has_members(&packed->index, asked) &&
                    is_index_current(&packed->index, list)
                ? DL2_OK
-               : scan_into(packed, list, choose_field(&packed->index, label_field), remark, error);
+               : scan_into(packed, list, &members, error);
 }
 
 /* Hands over the names of the classes and of the splits. */
@@ -210,19 +218,23 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
 
 /* The shards of a remote dataset are those that its index lists; each is compared with it when it
  * is read for the first time. */
-static int read_remote_index(struct dl2_dataset *dataset, const char *path, const char *label_field,
-                             struct dl2_error *error)
+static int read_remote_index(struct dl2_dataset *dataset, const char *path,
+                             const struct dl2_member_choice *asked, struct dl2_error *error)
 {
     struct packed *packed = dataset->state;
     packed->block = dataset->remote_index;
     dataset->remote_index = (struct dl2_bytes)DL2_BYTES_INIT;
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
-    if (!has_field(&packed->index, label_field))
+    if (!has_members(&packed->index, asked)) {
+        const bool label = !is_same(asked->label_field, packed->index.members.label_field);
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: its index has labels that are not of the field %s; where the "
-                             "shards lie, make one with dl2-transcode --index --label-field %s, "
-                             "and copy it beside them",
-                             path, label_field, label_field);
+                             "%s: its index has %s than %s; where the shards lie, make one with "
+                             "dl2-transcode --index %s %s, and copy it beside them",
+                             path, label ? "labels of another field" : "other images",
+                             label ? asked->label_field : asked->image_extension,
+                             label ? "--label-field" : "--image-extension",
+                             label ? asked->label_field : asked->image_extension);
+    }
     return prepare_shards(packed, path, dataset->remote, error);
 }
 
@@ -257,19 +269,20 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     if (!packed)
         return DL2_ERR_MEMORY;
     if (dataset->remote) {
-        DL2_TRY(read_remote_index(dataset, path, options->label_field, error));
+        DL2_TRY(read_remote_index(dataset, path, &options->members, error));
     } else {
         DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
         DL2_TRY(dl2_shards_list(dataset->container, path, options->in_order, &list, error));
-        DL2_TRY(read_index(packed, path, &list, options->label_field, &dataset->remark, error));
+        DL2_TRY(read_index(packed, path, &list, &options->members, error));
         DL2_TRY(prepare_shards(packed, list.root, NULL, error));
         DL2_TRY(note_compressed(packed, &list, error));
         dataset->is_in_order = packed->gzip;
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
-    dataset->notes = packed->index.notes;
-    dataset->label_field = packed->index.label_field;
+    dataset->label_field = packed->index.members.label_field;
+    if (packed->index.remarks)
+        DL2_TRY(dl2_format(&dataset->remark, error, "%s", packed->index.remarks));
     const int status = copy_names(dataset, &packed->index, error);
     dl2_error_prefix(error, "%s/%s", path, DL2_INDEX_NAME);
     return status;
@@ -537,6 +550,9 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
         .offset = entry.offset,
         .key = entry.key,
         .extension = entry.extension,
+        .key_prefix = entry.flags & DL2_ENTRY_NAMED
+                          ? dl2_index_shard_stem(dl2_path_base(shard->path)) + 1
+                          : 0,
         .kept = &shard->kept,
     };
     if (place->source.fd < 0 && !place->source.remote && !place->source.gzip)
@@ -716,10 +732,10 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      const char *label_field, dl2_slice_function slice, unsigned jobs,
-                      struct dl2_scan *scan, struct dl2_error *error)
+                      const struct dl2_member_choice *members, dl2_slice_function slice,
+                      unsigned jobs, struct dl2_scan *scan, struct dl2_error *error)
 {
-    DL2_TRY(dl2_shards_scan(list, label_field, scan, error));
+    DL2_TRY(dl2_shards_scan(list, members, scan, error));
     if (!scan->draft.count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
@@ -727,18 +743,6 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     DL2_TRY(prepare_shards(packed, list->root, NULL, error));
     DL2_TRY(sum_all(packed, slice, jobs, &scan->draft, error));
     return dl2_index_draft_save(&scan->draft, list->root, error);
-}
-
-/* The field of the labels that the index before names, a new string or NULL. */
-static int find_old_field(const char *root, char **field, struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *file = dl2_path_join(root, DL2_INDEX_NAME);
-    DL2_CLEANUP(dl2_index_unmap) struct dl2_index index = {.map = NULL};
-    if (!file)
-        return dl2_error_memory(error, "a dataset");
-    if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0 || !index.label_field)
-        return DL2_OK;
-    return dl2_format(field, error, "%s", index.label_field);
 }
 
 int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
@@ -759,11 +763,12 @@ int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
     return status;
 }
 
-int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
-                            unsigned jobs, size_t *count, char **remark, struct dl2_error *error)
+int dl2_dataset_write_index(const char *path, const struct dl2_member_choice *members,
+                            dl2_slice_function slice, unsigned jobs, size_t *count, char **remarks,
+                            struct dl2_error *error)
 {
-    if (remark)
-        *remark = NULL;
+    if (remarks)
+        *remarks = NULL;
     if (dl2_dataset_is_remote(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: an index is made where the shards lie; make it there, and copy "
@@ -776,22 +781,25 @@ int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice
     if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset, and other folders need no index", path);
-    DL2_AUTO_FREE char *old_field = NULL;
-    if (label_field)
-        DL2_TRY(dl2_packed_check_field(container, path, label_field, error));
-    else
-        DL2_TRY(find_old_field(path, &old_field, error));
+    if (dl2_members_are_chosen(members))
+        DL2_TRY(dl2_packed_check_members(container, path, members, error));
+    DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
+    if (!file)
+        return dl2_error_memory(error, "a dataset");
+    DL2_CLEANUP(dl2_index_unmap) struct dl2_index before = {.map = NULL};
+    if (dl2_is_file(file))
+        (void)dl2_index_map(file, &before, NULL); /* one that is damaged is replaced */
+    const struct dl2_member_choice chosen = choose_members(&before, members);
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
     DL2_TRY(dl2_shards_list(container, path, false, &list, error));
     struct packed *packed = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    int status =
-        index_into(packed, &list, label_field ? label_field : old_field, slice, jobs, &scan, error);
+    int status = index_into(packed, &list, &chosen, slice, jobs, &scan, error);
     *count = scan.draft.count;
     free_packed(packed);
-    if (status == DL2_OK && remark)
-        take_remark(&scan, remark);
+    if (status == DL2_OK && remarks && scan.draft.remarks)
+        status = dl2_format(remarks, error, "%s", scan.draft.remarks);
     return status;
 }

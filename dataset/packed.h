@@ -67,6 +67,7 @@ struct dl2_shard_place {
     uint64_t start;  /* nothing of the sample comes before it: the end of an earlier image, or 0 */
     uint64_t offset; /* of its image */
     const char *key, *extension; /* of its image */
+    size_t key_prefix;           /* of the key's last part: bytes that are the shard's name */
     struct dl2_shard_kept *kept;
 };
 
@@ -81,24 +82,37 @@ struct dl2_shard_output {
     struct dl2_bytes scratch; /* the format's own */
 };
 
-enum { DL2_SHARD_NOTES = 2 };
+/* What a scan finds and does not load; it counts each, and names the first. */
+enum dl2_finding {
+    DL2_FOUND_UNLABELLED, /* samples without a label in the field that labels come from */
+    DL2_FOUND_JSON,       /* samples whose labels may be in their .json */
+    DL2_FOUND_LABEL,      /* labels that are not in the sample's .cls */
+    DL2_FOUND_IMAGE,      /* members that may be the image of a sample that has another */
+    DL2_FOUND_NO_IMAGE,   /* members of samples that have no image */
+    DL2_FOUND_LINK,       /* symbolic links */
+    DL2_FINDINGS
+};
+struct dl2_findings {
+    struct {
+        size_t count;
+        char *first;
+    } of[DL2_FINDINGS];
+};
 
 struct dl2_shard_format {
-    uint32_t index_kind;   /* its number in dl2-index.bin; 0 is no format's */
-    uint32_t max_samples;  /* of a shard, if the writer is not asked for another; 0: no limit */
-    bool is_alone;         /* one shard by itself is a dataset, too */
-    bool among_folders;    /* shards count even if folders of other files lie beside them */
-    bool holds_clips;      /* a clip is one item */
-    bool has_label_fields; /* samples have JSON beside them, which may hold their labels */
-    bool keys_are_paths;   /* without labels, a key's folders are its class, as in a folder */
+    uint32_t index_kind;  /* its number in dl2-index.bin; 0 is no format's */
+    uint32_t max_samples; /* of a shard, if the writer is not asked for another; 0: no limit */
+    bool is_alone;        /* one shard by itself is a dataset, too */
+    bool among_folders;   /* shards count even if folders of other files lie beside them */
+    bool holds_clips;     /* a clip is one item */
+    bool has_members;     /* a sample's label and image can be chosen: struct dl2_member_choice */
+    bool keys_are_paths;  /* without labels, a key's folders are its class, as in a folder */
+    bool keys_are_shards; /* two shards may have the same keys */
     struct dl2_numbered_name shard, companion; /* shards with companions are in numerical order */
     const char *classes_name;                  /* of the list of classes beside the shards */
     /* Why DL2_FILE_REFUSED is, and what to do; the same of DL2_FILE_COMPRESSED where samples are
      * read in any order. */
     const char *refusal, *compressed_refusal;
-    /* Messages about what scan() found and cannot use; bit i of a draft's notes is notes[i]. */
-    const char *notes[DL2_SHARD_NOTES];
-
     enum dl2_file_role (*role)(const char *name);
     /* Adds all samples of a shard, which is the draft's last. Messages need not name the file. */
     int (*scan)(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -134,9 +148,9 @@ struct dl2_shard_format {
 
 /* packed.c: the reader of every packed container. */
 extern const struct dl2_reader dl2_packed_reader;
-/* DL2_ERR_ARGUMENT where labels cannot come from this field of JSON. */
-int dl2_packed_check_field(const struct dl2_container *container, const char *path,
-                           const char *label_field, struct dl2_error *error);
+/* DL2_ERR_ARGUMENT where members cannot be chosen so. */
+int dl2_packed_check_members(const struct dl2_container *container, const char *path,
+                             const struct dl2_member_choice *members, struct dl2_error *error);
 
 /* ---- shards.c: the shards at a path */
 
@@ -167,9 +181,8 @@ int dl2_shards_list(const struct dl2_container *container, const char *path, boo
 /* Size and time of a shard: the later time of the shard and its companion. */
 int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
                    uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
-/* Reads all shards into a zeroed scan, with labels from a field of JSON unless that is NULL, and
- * finishes it. */
-int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
+/* Reads all shards into a zeroed scan, and finishes it. */
+int dl2_shards_scan(const struct dl2_shard_files *list, const struct dl2_member_choice *members,
                     struct dl2_scan *scan, struct dl2_error *error);
 void dl2_shards_free(struct dl2_shard_files *list);
 
@@ -182,11 +195,9 @@ struct dl2_scan {
     struct dl2_bytes labels;   /* pointers to the texts, each once, by number */
     void *tree;                /* of the same (search.h), by text */
     uint32_t label_count;
-    /* Where labels are values in JSON: of draft.label_field numbers or names; the samples of whole
-     * shards that have none there, and why the first has not; NULL: all have one. */
+    /* Where labels are values in JSON: of draft.label_field numbers or names. */
     enum dl2_field_kind label_kind;
-    size_t without_label;
-    char *first_without;
+    struct dl2_findings findings; /* of whole shards */
     char *remark; /* what there is to say of labels once they are finished, or NULL */
     /* The lists of classes beside the shards. */
     struct dl2_class_list {
@@ -204,6 +215,12 @@ int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, con
 /* Takes `names`, `count` of them in one block; `folder` must outlive the scan. */
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error);
+/* Counts `count` of a kind; `name`, and the shard that is being read, are for the message. */
+int dl2_scan_find(const struct dl2_scan *scan, struct dl2_findings *findings, enum dl2_finding kind,
+                  size_t count, const char *name, struct dl2_error *error);
+/* Adds the findings to those of the scan. */
+void dl2_scan_add_findings(struct dl2_scan *scan, struct dl2_findings *findings);
+void dl2_findings_free(struct dl2_findings *findings);
 /* Drops all samples from number `count` on. */
 void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*
@@ -211,7 +228,7 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count);
  * hold every label by its name or its number. Without lists, labels that are all numbers are the
  * classes' numbers. Else classes are sorted by name, those in train first, and the remark says so
  * where that may not be meant. A label below 0 is no class, and counted in the remark. Without any
- * labels, names are read like those of a folder.
+ * labels, names are read like those of a folder. The draft's remarks become what was found.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);

@@ -43,7 +43,7 @@ static int take_index(struct dl2_dataset *dataset, const char *address, struct d
         return dl2_error_set(error, status, "%s/%s: %s", address, DL2_INDEX_NAME, own.message);
     if (index.is_outdated)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s/%s was made by an earlier version, which knew fewer splits; %s",
+                             "%s/%s was made by an earlier version, which read shards otherwise; %s",
                              address, DL2_INDEX_NAME, how_to_index);
     status = dl2_remote_load(dataset->remote, DL2_UNFINISHED_NAME, 1 << 20, DL2_LOAD_OPTIONAL,
                              &ignored, error);

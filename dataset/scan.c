@@ -2,6 +2,7 @@
 /* A scan of shards gathers samples and their labels as texts, and makes classes of these. */
 #include "dataset/packed.h"
 
+#include "common/quote.h"
 #include "common/scope.h"
 
 #include <inttypes.h>
@@ -74,6 +75,35 @@ int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, con
         DL2_TRY(number_label(scan, label, &number, error));
     DL2_TRY(dl2_bytes_append(&scan->label_of, &number, sizeof number, error));
     return dl2_index_draft_add(&scan->draft, entry, error);
+}
+
+int dl2_scan_find(const struct dl2_scan *scan, struct dl2_findings *findings, enum dl2_finding kind,
+                  size_t count, const char *name, struct dl2_error *error)
+{
+    const struct dl2_index_draft *draft = &scan->draft;
+    findings->of[kind].count += count;
+    return !count || findings->of[kind].first
+               ? DL2_OK
+               : dl2_format(&findings->of[kind].first, error, "%s in %s", DL2_SHOWN(name),
+                            DL2_SHOWN(draft->shards[draft->shard_count - 1].name));
+}
+
+void dl2_scan_add_findings(struct dl2_scan *scan, struct dl2_findings *findings)
+{
+    for (int i = 0; i < DL2_FINDINGS; i++) {
+        scan->findings.of[i].count += findings->of[i].count;
+        if (scan->findings.of[i].first)
+            continue;
+        scan->findings.of[i].first = findings->of[i].first;
+        findings->of[i].first = NULL;
+    }
+}
+
+void dl2_findings_free(struct dl2_findings *findings)
+{
+    for (int i = 0; i < DL2_FINDINGS; i++)
+        free(findings->of[i].first);
+    *findings = (struct dl2_findings){0};
 }
 
 void dl2_scan_cut(struct dl2_scan *scan, size_t count)
@@ -320,25 +350,67 @@ static int remark_absent(struct dl2_scan *scan, struct dl2_error *error)
         if (!absent++)
             first = dl2_index_draft_key(&scan->draft, i);
     }
-    DL2_TRY(dl2_label_remark_absent(absent, scan->draft.count, first, &scan->remark, error));
-    return scan->first_without
-               ? dl2_format_more(&scan->remark, error,
-                                 "no label in the field %s of %s for %zu of %zu: %s",
-                                 scan->draft.label_field ? scan->draft.label_field : "label",
-                                 scan->draft.label_field ? ".json" : "meta_data",
-                                 scan->without_label, scan->draft.count, scan->first_without)
-               : DL2_OK;
+    return dl2_label_remark_absent(absent, scan->draft.count, first, &scan->remark, error);
+}
+
+/* ---- What was found */
+
+static int remark_on(struct dl2_scan *scan, enum dl2_finding kind, struct dl2_error *error)
+{
+    static const char *const texts[DL2_FINDINGS][2] = {
+        [DL2_FOUND_JSON] =
+            {"samples with a .json beside them and no .cls",
+             "labels are read from .cls alone; --label-field (label_field in Python) "
+             "names a field of .json to read them from"},
+        [DL2_FOUND_LABEL] = {"labels that are not read",
+                             "a sample's label is NAME.cls, where its name ends at the first dot"},
+        [DL2_FOUND_IMAGE] = {"images that are not loaded, since their samples have another",
+                             "a sample is what has the same name up to the first dot; "
+                             "--image-extension (image_extension in Python) says which of its "
+                             "members is the image"},
+        [DL2_FOUND_NO_IMAGE] = {"members of samples that have no image",
+                                "they are left out; a sample is what has the same name up to the "
+                                "first dot, without other members in between"},
+        [DL2_FOUND_LINK] = {"symbolic links", "they are left out: pack the files themselves (tar "
+                                              "--dereference)"},
+    };
+    return dl2_index_draft_remark(&scan->draft, error, "%s: %zu, such as %s; %s", texts[kind][0],
+                                  scan->findings.of[kind].count, scan->findings.of[kind].first,
+                                  texts[kind][1]);
+}
+
+static int remark_on_all(struct dl2_scan *scan, struct dl2_error *error)
+{
+    struct dl2_index_draft *draft = &scan->draft;
+    const struct dl2_findings *findings = &scan->findings;
+    if (scan->remark)
+        DL2_TRY(dl2_index_draft_remark(draft, error, "%s", scan->remark));
+    if (findings->of[DL2_FOUND_UNLABELLED].count)
+        DL2_TRY(dl2_index_draft_remark(
+            draft, error, "no label in the field %s of %s for %zu of %zu: %s",
+            draft->label_field ? draft->label_field : "label",
+            draft->label_field ? ".json" : "meta_data", findings->of[DL2_FOUND_UNLABELLED].count,
+            draft->count, findings->of[DL2_FOUND_UNLABELLED].first));
+    for (int i = DL2_FOUND_UNLABELLED + 1; i < DL2_FINDINGS; i++)
+        if (findings->of[i].count)
+            DL2_TRY(remark_on(scan, (enum dl2_finding)i, error));
+    return DL2_OK;
 }
 
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
 {
     struct dl2_index_draft *draft = &scan->draft;
+    if (!draft->count && scan->findings.of[DL2_FOUND_NO_IMAGE].count)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "no sample has an image%s%s; there is %s",
+                             draft->image_extension ? " ." : "",
+                             draft->image_extension ? draft->image_extension : "",
+                             scan->findings.of[DL2_FOUND_NO_IMAGE].first);
     if (!draft->count)
         return DL2_OK;
     if (draft->label_field && !scan->label_count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "no sample has a label in the field %s of its .json: %s",
-                             draft->label_field, scan->first_without);
+                             draft->label_field, scan->findings.of[DL2_FOUND_UNLABELLED].first);
     DL2_AUTO_FREE const char **names = dl2_calloc(draft->count, sizeof *names);
     DL2_AUTO_FREE bool *apart = find_apart(scan);
     DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree = {0};
@@ -349,6 +421,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     DL2_TRY(dl2_tree_read(names, draft->count, apart, &tree, error));
     DL2_TRY(use_tree(scan, names, &tree, error));
     DL2_TRY(remark_absent(scan, error));
+    DL2_TRY(remark_on_all(scan, error));
     draft->has_parts = tree.has_parts;
     for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
@@ -367,7 +440,7 @@ void dl2_scan_free(struct dl2_scan *scan)
     for (size_t i = 0; i < scan->list_count; i++)
         free(scan->lists[i].names);
     free(scan->lists);
-    free(scan->first_without);
     free(scan->remark);
+    dl2_findings_free(&scan->findings);
     *scan = (struct dl2_scan){0};
 }

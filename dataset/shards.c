@@ -403,6 +403,8 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     else if ((input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         return dl2_error_system(error, "%s: cannot be read", path);
     DL2_TRY(dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error));
+    if (list->container->shards->keys_are_shards)
+        scan->draft.shards[scan->draft.shard_count - 1].key_start = file->key_start;
     if (companion)
         DL2_TRY(dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error));
     const int status = list->container->shards->scan(scan, &input, error);
@@ -410,18 +412,20 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     return status;
 }
 
-int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
+int dl2_shards_scan(const struct dl2_shard_files *list, const struct dl2_member_choice *members,
                     struct dl2_scan *scan, struct dl2_error *error)
 {
     scan->draft.container = list->container;
-    /* The field of an old index may be that of tar shards which other shards have replaced. */
-    if (list->container->shards->has_label_fields)
-        DL2_TRY(dl2_index_draft_set_label_field(&scan->draft, label_field, error));
+    /* Those of an old index may be of tar shards which other shards have replaced. */
+    if (list->container->shards->has_members)
+        DL2_TRY(dl2_index_draft_set_members(&scan->draft, members, error));
     for (size_t i = 0; i < list->folder_count; i++)
         DL2_TRY(read_classes(list, list->folders[i], scan, error));
     for (size_t i = 0; i < list->count; i++)
         DL2_TRY(scan_shard(scan, list, &list->files[i], error));
-    const int status = dl2_scan_finish(scan, error);
+    int status = dl2_scan_finish(scan, error);
+    if (status == DL2_OK)
+        status = dl2_index_draft_sort(&scan->draft, error);
     dl2_error_prefix(error, "%s", list->root);
     return status;
 }

@@ -70,15 +70,27 @@ const struct dl2_option dl2_samples_options[] = {
     {DL2_OPTION_END},
 };
 
-const struct dl2_option dl2_label_options[] = {
+#define MEMBER(member) offsetof(struct dl2_member_choice, member)
+
+const struct dl2_option dl2_member_options[] = {
     {DL2_OPTION_TEXT, "label-field", 0, "PATH",
      "Field of the .json beside each sample of tar shards that holds its class, as label, "
      "meta.class or labels.0: an integer is a number of a class, a text a name",
-     0, .unset = "classes of .cls, or of the index", .roles = DL2_OPTION_FIXED},
+     MEMBER(label_field), .unset = "classes of .cls, or of the index", .roles = DL2_OPTION_FIXED},
+    {DL2_OPTION_TEXT, "image-extension", 0, "EXT,...",
+     "Which member of each sample of tar shards is its image: jpg, or jpg,png for the first of "
+     "them "
+     "that a sample has",
+     MEMBER(image_extension),
+     .unset = "the first that may be one and has no further dot in its extension",
+     .roles = DL2_OPTION_FIXED},
     {DL2_OPTION_END},
 };
 
-const char *dl2_label_field_of(const char *field, const char *path, bool another_has)
+struct dl2_member_choice dl2_members_of(const struct dl2_member_choice *members, const char *path,
+                                        bool another_has)
 {
-    return field && another_has && !dl2_dataset_has_label_fields(path) ? NULL : field;
+    const bool none =
+        dl2_members_are_chosen(members) && another_has && !dl2_dataset_has_members(path);
+    return none ? (struct dl2_member_choice){NULL, NULL} : *members;
 }

@@ -6,7 +6,7 @@
 
 #include "common/option.h"
 
-struct dl2_subset;
+#include "dataset/dataset.h"
 
 extern const struct dl2_option dl2_subset_options[];
 /* Refuses those of them that have no effect, as dl2_program_refuse() does. */
@@ -18,9 +18,10 @@ int dl2_subset_options_check(const struct dl2_program *program,
 extern const struct dl2_option dl2_samples_options[];
 extern const char *const dl2_samples_words[]; /* ends with NULL */
 
-/* The path of a field of JSON that labels come from, a text of struct dl2_dataset_options. */
-extern const struct dl2_option dl2_label_options[];
-/* What of it one of several datasets takes: nothing if it has no such fields and another has. */
-const char *dl2_label_field_of(const char *field, const char *path, bool another_has);
+/* A struct dl2_member_choice. */
+extern const struct dl2_option dl2_member_options[];
+/* What of it one of several datasets takes: nothing if it has no such members and another has. */
+struct dl2_member_choice dl2_members_of(const struct dl2_member_choice *members, const char *path,
+                                        bool another_has);
 
 #endif

@@ -18,9 +18,6 @@
 
 _Static_assert((int)DL2_LABEL_BYTES <= (int)DL2_TAR_LOOK, "a label is looked at whole");
 
-/* Bits of a draft's notes, in the order of tar_format.notes. */
-enum { NOTE_JSON_LABELS = 1, NOTE_SYMBOLIC_LINKS = 2 };
-
 /* ---- Reading: samples */
 
 /* Drops "./", "//" and a leading "/" in place. */
@@ -53,23 +50,63 @@ static bool tar_is_hidden(const char *name)
     return !*name || *name == '.' || strstr(name, "/.");
 }
 
+static const char *tar_last_part(const char *extension)
+{
+    const char *dot = strrchr(extension, '.');
+    return dot ? dot + 1 : extension;
+}
+
+static int tar_compare_words(const void *word, const void *known)
+{
+    return strcasecmp(word, *(const char *const *)known);
+}
+
 /* Is it the extension of what stands beside the image in a sample? */
 static bool tar_is_metadata(const char *extension)
 {
-    static const char *const known[] = {
-        "cls",    "cls2",       "class", "count", "csv",  "html", "id",   "index", "info",
-        "inx",    "json",       "jsn",   "jsonl", "md",   "mp",   "msg",  "npy",   "npz",
-        "pickle", "pkl",        "pt",    "pth",   "pyd",  "pyx",  "ten",  "tb",    "tsv",
-        "text",   "transcript", "txt",   "xml",   "yaml", "yml",  "cbor", NULL};
-    const char *dot = strrchr(extension, '.');
-    return dl2_is_one_of(dot ? dot + 1 : extension, known);
+    static const char *const known[] = {"cbor", "class", "cls",        "cls2",  "count", "csv",
+                                        "flac", "html",  "id",         "index", "info",  "inx",
+                                        "jsn",  "json",  "jsonl",      "m4a",   "md",    "mp",
+                                        "mp3",  "msg",   "npy",        "npz",   "ogg",   "pickle",
+                                        "pkl",  "pt",    "pth",        "pyd",   "pyx",   "tb",
+                                        "ten",  "text",  "transcript", "tsv",   "txt",   "wav",
+                                        "xml",  "yaml",  "yml"}; /* sorted */
+    return bsearch(tar_last_part(extension), known, sizeof known / sizeof *known, sizeof *known,
+                   tar_compare_words);
 }
+
+/* Is it the extension of a mask: mask.png, 1.seg.png? Folders have these beside images, too. */
+static bool tar_is_mask(const char *extension)
+{
+    const char *last = tar_last_part(extension), *mark = last;
+    while (mark > extension && (mark == last || mark[-1] != '.'))
+        mark--;
+    return !strncasecmp(mark, "mask.", strlen("mask.")) ||
+           !strncasecmp(mark, "seg.", strlen("seg."));
+}
+
+/* Is it the extension of a label by another name than KEY.cls: output.cls, class? */
+static bool tar_is_other_label(const char *extension)
+{
+    const char *last = tar_last_part(extension);
+    return !strcasecmp(last, "class") || (last != extension && !strcasecmp(last, "cls"));
+}
+
+/* How well a member suits as its sample's image: the first of the least rank is. Where extensions
+ * are asked for, these are the numbers of the list. */
+enum { RANK_PLAIN, RANK_DOTTED, RANK_NONE = 1 << 20 };
 
 /* The sample that is being put together. */
 struct tar_group {
-    struct dl2_bytes base; /* the name up to the dot */
-    struct dl2_bytes key, extension;
-    bool any, has_image, has_label, has_json;
+    struct dl2_bytes base;           /* the name up to the dot; then the first extension */
+    struct dl2_bytes key, extension; /* of the image */
+    bool any, has_label, has_json;
+    size_t rank; /* of the image; RANK_NONE: it has none so far */
+    size_t members;
+    struct tar_others {
+        size_t count;
+        struct dl2_bytes first; /* the extension */
+    } other_labels, other_images;
     uint64_t offset;
     uint32_t bytes;
     uint64_t json_offset, json_bytes;
@@ -83,8 +120,8 @@ struct tar_scan {
     const struct dl2_shard_input *input;
     bool plain; /* a tree of files: a name ends at its last dot, and nothing is metadata */
     bool has_metadata, has_dots;
-    size_t without_label; /* samples without a label in the field, and why the first has none: */
-    char *first_without;
+    struct dl2_findings found;
+    struct dl2_bytes imageless; /* texts: the names of samples without an image */
     struct dl2_bytes json;
     bool has_links; /* there are hard links: */
     void *targets;  /* then a tree (search.h) of struct target, what links may point to */
@@ -189,9 +226,10 @@ static int tar_read_field(struct tar_scan *tar, enum dl2_field_kind *kind, struc
 /* Notes a sample without a label in the field. */
 static int tar_note_without(struct tar_scan *tar, const char *reason, struct dl2_error *error)
 {
-    return tar->without_label++ ? DL2_OK
-                                : dl2_format(&tar->first_without, error, "%s: %s",
-                                             (const char *)tar->group.base.data, reason);
+    DL2_AUTO_FREE char *text = NULL;
+    if (!tar->found.of[DL2_FOUND_UNLABELLED].count)
+        DL2_TRY(dl2_format(&text, error, "%s: %s", (const char *)tar->group.base.data, reason));
+    return dl2_scan_find(tar->scan, &tar->found, DL2_FOUND_UNLABELLED, 1, text, error);
 }
 
 /* Sets *label to the class by the field of JSON, or to NULL. */
@@ -220,20 +258,58 @@ static int tar_find_label(struct tar_scan *tar, const char **label, struct dl2_e
     return kind == DL2_LABEL_NUMBER ? tar_name_label(tar, label, error) : DL2_OK;
 }
 
+/* Counts members of the sample, whose first has this extension. */
+static int tar_find(struct tar_scan *tar, enum dl2_finding kind, size_t count,
+                    const char *extension, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *name = NULL;
+    if (!count)
+        return DL2_OK;
+    if (!tar->found.of[kind].count)
+        DL2_TRY(dl2_format(&name, error, "%s%s%s", (const char *)tar->group.base.data,
+                           *extension ? "." : "", extension));
+    return dl2_scan_find(tar->scan, &tar->found, kind, count, name, error);
+}
+
+/* Keeps the name of a sample without an image, as a key has it. */
+static int tar_note_imageless(struct tar_scan *tar, struct dl2_error *error)
+{
+    const char *base = (const char *)tar->group.base.data;
+    const size_t size = strlen(base) + 1;
+    DL2_TRY(tar_find(tar, DL2_FOUND_NO_IMAGE, tar->group.members, base + size, error));
+    DL2_TRY(dl2_bytes_append(&tar->imageless, base, size, error));
+    tar_unescape((char *)dl2_path_base((char *)tar->imageless.data + tar->imageless.size - size));
+    return DL2_OK;
+}
+
+/* Sets *label to what the shard has for the sample, or to NULL. */
+static int tar_choose_label(struct tar_scan *tar, const char **label, struct dl2_error *error)
+{
+    const struct tar_group *group = &tar->group;
+    *label = NULL;
+    if (tar->scan->draft.label_field)
+        return tar_find_label(tar, label, error);
+    if (group->has_label)
+        return tar_name_label(tar, label, error);
+    if (group->has_json)
+        DL2_TRY(tar_find(tar, DL2_FOUND_JSON, 1, "json", error));
+    return tar_find(tar, DL2_FOUND_LABEL, group->other_labels.count,
+                    (const char *)group->other_labels.first.data, error);
+}
+
 static int tar_end_group(struct tar_scan *tar, struct dl2_error *error)
 {
     struct tar_group *group = &tar->group;
-    const bool is_sample = group->any && group->has_image;
-    group->any = false;
-    if (!is_sample)
+    const char *base = (const char *)group->base.data, *label;
+    if (!group->any)
         return DL2_OK;
-    const char *base = (const char *)group->base.data, *label = NULL;
-    if (tar->scan->draft.label_field)
-        DL2_TRY(tar_find_label(tar, &label, error));
-    else if (group->has_label)
-        DL2_TRY(tar_name_label(tar, &label, error));
-    else if (group->has_json)
-        tar->scan->draft.notes |= NOTE_JSON_LABELS;
+    group->any = false;
+    if (group->rank == RANK_NONE)
+        return tar_note_imageless(tar, error);
+    tar->has_dots |= !tar->scan->draft.image_extension && group->rank == RANK_DOTTED;
+    DL2_TRY(tar_choose_label(tar, &label, error));
+    DL2_TRY(tar_find(tar, DL2_FOUND_IMAGE, group->other_images.count,
+                     (const char *)group->other_images.first.data, error));
     group->key.size = 0;
     DL2_TRY(
         dl2_bytes_append(&group->key, tar->input->key_start, strlen(tar->input->key_start), error));
@@ -275,6 +351,95 @@ static int tar_read_label(struct tar_scan *tar, const struct dl2_tar_member *mem
     return DL2_OK;
 }
 
+static int tar_begin_group(struct tar_scan *tar, const char *name, const char *extension,
+                           struct dl2_error *error)
+{
+    struct tar_group *group = &tar->group;
+    DL2_TRY(tar_end_group(tar, error));
+    group->base.size = 0;
+    DL2_TRY(dl2_bytes_append(&group->base, name, strlen(name) + 1, error));
+    DL2_TRY(dl2_bytes_append(&group->base, extension, strlen(extension) + 1, error));
+    group->any = true;
+    group->has_label = group->has_json = false;
+    group->rank = RANK_NONE;
+    group->members = group->other_labels.count = group->other_images.count = 0;
+    return DL2_OK;
+}
+
+static int tar_add_other(struct tar_others *others, const char *extension, struct dl2_error *error)
+{
+    if (others->count++)
+        return DL2_OK;
+    others->first.size = 0;
+    return dl2_bytes_append(&others->first, extension, strlen(extension) + 1, error);
+}
+
+static int tar_add_metadata(struct tar_scan *tar, const struct dl2_tar_member *member,
+                            const char *extension, struct dl2_error *error)
+{
+    struct tar_group *group = &tar->group;
+    tar->has_metadata = true;
+    if (tar_is_other_label(extension))
+        return tar_add_other(&group->other_labels, extension, error);
+    if (!strcasecmp(extension, "json")) {
+        if (group->has_json && tar->scan->draft.label_field)
+            return tar_comes_twice(member->name, extension, error);
+        group->has_json = true;
+        group->json_offset = member->offset;
+        group->json_bytes = member->size;
+    }
+    return strcasecmp(extension, "cls") || tar->scan->draft.label_field
+               ? DL2_OK
+               : tar_read_label(tar, member, error);
+}
+
+/* The number of an extension in a list with commas. */
+static size_t tar_rank_in(const char *list, const char *extension)
+{
+    const size_t length = strlen(extension);
+    for (size_t number = 0; *list; number++) {
+        const size_t item = strcspn(list, ",");
+        if (item == length && !strncasecmp(list, extension, item))
+            return number;
+        list += item + (list[item] == ',');
+    }
+    return RANK_NONE;
+}
+
+/* In a tree of files the name has all but the last extension. */
+static size_t tar_rank(const struct tar_scan *tar, const char *name, const char *extension)
+{
+    if (tar->scan->draft.image_extension)
+        return tar_rank_in(tar->scan->draft.image_extension, extension);
+    if (tar->plain)
+        return dl2_dataset_mask_stem(name) ? RANK_NONE : RANK_PLAIN;
+    return tar_is_metadata(extension) || tar_is_mask(extension) ? RANK_NONE
+           : strchr(extension, '.')                             ? RANK_DOTTED
+                                                                : RANK_PLAIN;
+}
+
+/* Takes a member for the sample's image unless there is one that suits as well. */
+static int tar_add_image(struct tar_scan *tar, const struct dl2_tar_member *member,
+                         const char *extension, size_t rank, struct dl2_error *error)
+{
+    struct tar_group *group = &tar->group;
+    const char *there = group->rank == RANK_NONE ? NULL : (const char *)group->extension.data;
+    if (there && !strcmp(there, extension))
+        return tar_comes_twice(member->name, extension, error);
+    if (there && !tar->scan->draft.image_extension)
+        DL2_TRY(tar_add_other(&group->other_images, rank < group->rank ? there : extension, error));
+    if (rank >= group->rank)
+        return DL2_OK;
+    if (member->size > DL2_MAX_SAMPLE_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %" PRIu64 " bytes pass 2 GiB", member->name,
+                             member->size);
+    group->rank = rank;
+    group->offset = member->offset;
+    group->bytes = (uint32_t)member->size;
+    group->extension.size = 0;
+    return dl2_bytes_append(&group->extension, extension, strlen(extension) + 1, error);
+}
+
 static int tar_add_member(struct tar_scan *tar, const struct dl2_tar_member *member,
                           struct dl2_error *error)
 {
@@ -282,46 +447,17 @@ static int tar_add_member(struct tar_scan *tar, const struct dl2_tar_member *mem
     const char *last = dl2_path_base(member->name);
     char *dot = (char *)(tar->plain ? strrchr(last, '.') : strchr(last, '.'));
     const char *extension = dot ? dot + 1 : "";
-    if (!tar->plain && strchr(extension, '.'))
-        tar->has_dots = true;
     if (dot)
         *dot = '\0';
-    if (!group->any || strcmp((const char *)group->base.data, member->name) != 0) {
-        DL2_TRY(tar_end_group(tar, error));
-        group->base.size = 0;
-        DL2_TRY(dl2_bytes_append(&group->base, member->name, strlen(member->name) + 1, error));
-        group->any = true;
-        group->has_image = group->has_label = group->has_json = false;
-    } else if (tar->plain) {
-        DL2_TRY(tar_end_group(tar, error)); /* a second one of this name: the index refuses it */
-        group->any = true;
-        group->has_image = false;
-    }
-    if (!tar->plain && tar_is_metadata(extension)) {
-        tar->has_metadata = true;
-        if (!strcasecmp(extension, "json")) {
-            if (group->has_json && tar->scan->draft.label_field)
-                return tar_comes_twice(member->name, extension, error);
-            group->has_json = true;
-            group->json_offset = member->offset;
-            group->json_bytes = member->size;
-        }
-        return strcasecmp(extension, "cls") || tar->scan->draft.label_field
-                   ? DL2_OK
-                   : tar_read_label(tar, member, error);
-    }
-    if (group->has_image && !strcmp((const char *)group->extension.data, extension))
-        return tar_comes_twice(member->name, extension, error);
-    if (group->has_image)
-        return DL2_OK;
-    if (member->size > DL2_MAX_SAMPLE_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %" PRIu64 " bytes pass 2 GiB", member->name,
-                             member->size);
-    group->has_image = true;
-    group->offset = member->offset;
-    group->bytes = (uint32_t)member->size;
-    group->extension.size = 0;
-    return dl2_bytes_append(&group->extension, extension, strlen(extension) + 1, error);
+    /* In a tree, of two files of one name each is a sample, which the index refuses. */
+    if (!group->any || tar->plain || strcmp((const char *)group->base.data, member->name) != 0)
+        DL2_TRY(tar_begin_group(tar, member->name, extension, error));
+    group->members++;
+    const size_t rank = tar_rank(tar, member->name, extension);
+    return rank != RANK_NONE ? tar_add_image(tar, member, extension, rank, error)
+           : !tar->plain && tar_is_metadata(extension)
+               ? tar_add_metadata(tar, member, extension, error)
+               : DL2_OK;
 }
 
 /* Goes through the members; unless has_links is set, only to the first hard link, and sets it. */
@@ -339,7 +475,7 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
                                  "%s is a sparse file: pack it again without tar's --sparse",
                                  member.name);
         if (member.type == '2' && !tar_is_hidden(member.name))
-            tar->scan->draft.notes |= NOTE_SYMBOLIC_LINKS;
+            DL2_TRY(dl2_scan_find(tar->scan, &tar->found, DL2_FOUND_LINK, 1, member.name, error));
         if (member.type == '1' && !follows) {
             tar->has_links = true;
             return DL2_OK;
@@ -361,9 +497,8 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
 static int tar_scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
 {
     dl2_scan_cut(tar->scan, before);
-    tar->without_label = 0;
-    free(tar->first_without);
-    tar->first_without = NULL;
+    dl2_findings_free(&tar->found);
+    tar->imageless.size = 0;
     tdestroy(tar->targets, free);
     tar->targets = NULL;
     return tar_scan_members(tar, error);
@@ -376,18 +511,40 @@ static void tar_end_scan(struct tar_scan *tar)
     dl2_bytes_free(&tar->group.base);
     dl2_bytes_free(&tar->group.key);
     dl2_bytes_free(&tar->group.extension);
+    dl2_bytes_free(&tar->group.other_labels.first);
+    dl2_bytes_free(&tar->group.other_images.first);
+    dl2_bytes_free(&tar->imageless);
     dl2_bytes_free(&tar->json);
-    free(tar->first_without);
+    dl2_findings_free(&tar->found);
 }
 
-/* Adds the samples without a label to those of the shards before. */
-static void tar_hand_over(struct tar_scan *tar)
+/*
+ * Refuses a shard in which the members of a sample lie apart: some with its image, and some without
+ * one. What lies beside an image is looked for around it, and labels would go unread.
+ */
+static int tar_refuse_apart(const struct tar_scan *tar, size_t before, struct dl2_error *error)
 {
-    tar->scan->without_label += tar->without_label;
-    if (!tar->scan->first_without) {
-        tar->scan->first_without = tar->first_without;
-        tar->first_without = NULL;
+    const struct dl2_index_draft *draft = &tar->scan->draft;
+    const char *const names = (const char *)tar->imageless.data;
+    const size_t start = strlen(tar->input->key_start);
+    size_t count = 0;
+    for (size_t at = 0; at < tar->imageless.size; at += strlen(names + at) + 1)
+        count++;
+    DL2_AUTO_FREE const char **sorted = NULL;
+    DL2_TRY(DL2_NEW(&sorted, count, "a dataset", error));
+    for (size_t at = 0, i = 0; i < count; at += strlen(names + at) + 1)
+        sorted[i++] = names + at;
+    qsort(sorted, count, sizeof *sorted, dl2_compare_texts);
+    for (size_t i = before; count && i < draft->count; i++) {
+        const char *key = dl2_index_draft_key(draft, i) + start;
+        if (bsearch(&key, sorted, count, sizeof *sorted, dl2_compare_texts))
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "sample \"%s\" lies apart: other members stand between its image "
+                                 "and what belongs to it; pack its members one behind the other "
+                                 "(tar --sort=name)",
+                                 key);
     }
+    return DL2_OK;
 }
 
 static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -404,23 +561,26 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
         tar.plain = true;
         DL2_TRY(tar_scan_again(&tar, before, error));
     }
-    tar_hand_over(&tar);
+    DL2_TRY(tar_refuse_apart(&tar, before, error));
+    dl2_scan_add_findings(scan, &tar.found);
     return DL2_OK;
 }
 
 /* ---- Reading: what is beside an image */
 
-/* Does a sample's key end with the name of a group of members? What may precede it is a split's
- * folder. */
-static bool tar_is_name_of(const char *key, const char *base)
+/* Does the sample's key end with the name of a group of members? What may precede it is a split's
+ * folder and, in the last part, the shard's name. */
+static bool tar_is_name_of(const struct dl2_shard_place *place, const char *base)
 {
     DL2_AUTO_FREE char *name = strdup(base);
     if (!name)
         return false;
-    tar_unescape((char *)dl2_path_base(name));
-    const size_t length = strlen(name), whole = strlen(key);
-    return whole >= length && !strcmp(key + whole - length, name) &&
-           (whole == length || key[whole - length - 1] == '/');
+    const char *last = dl2_path_base(place->key), *own = dl2_path_base(name);
+    const size_t before = (size_t)(last - place->key), folders = (size_t)(own - name);
+    tar_unescape((char *)own);
+    return !strcmp(last + place->key_prefix, own) && before >= folders &&
+           !memcmp(last - folders, name, folders) &&
+           (before == folders || last[-1 - (ptrdiff_t)folders] == '/');
 }
 
 struct tar_search {
@@ -479,12 +639,12 @@ static int tar_search_member(struct tar_search *search, const struct dl2_tar_mem
                              struct dl2_error *error)
 {
     char *last = (char *)dl2_path_base(member->name), *dot = strchr(last, '.');
-    const char *extension = dot ? dot + 1 : "", *key = search->place->key;
+    const char *extension = dot ? dot + 1 : "";
     const bool is_link = member->type == '1', is_image = member->offset == search->place->offset;
     char *last_dot = strrchr(last, '.');
     if (is_image && last_dot != dot) { /* in a tree of files, names end at their last dots */
         *last_dot = '\0';
-        if (tar_is_name_of(key, member->name))
+        if (tar_is_name_of(search->place, member->name))
             return 1;
         *last_dot = '.';
     }
@@ -507,7 +667,7 @@ static int tar_search_member(struct tar_search *search, const struct dl2_tar_mem
         search->offset = member->offset;
         search->size = member->size;
     }
-    search->is_samples |= (is_image || is_link) && tar_is_name_of(key, member->name);
+    search->is_samples |= (is_image || is_link) && tar_is_name_of(search->place, member->name);
     return 0;
 }
 
@@ -676,7 +836,8 @@ static const struct dl2_shard_format tar_format = {
     .index_kind = 2,
     .is_alone = true,
     .keys_are_paths = true,
-    .has_label_fields = true,
+    .keys_are_shards = true,
+    .has_members = true,
     .shard = {"shard-", ".tar", 6, "shard (.tar)"},
     .classes_name = "classes.txt",
     .refusal = "samples of a compressed tar file cannot be read one by one; decompress it (images "
@@ -684,10 +845,6 @@ static const struct dl2_shard_format tar_format = {
     .compressed_refusal = "samples of a compressed tar file cannot be read one by one; make plain "
                           "shards with dl2-transcode --copy --container=tar SOURCE DEST, without "
                           "--shuffle",
-    .notes = {"samples have a .json beside them and no .cls: labels are read from .cls alone, so "
-              "these samples have none; --label-field names a field of .json to read them from",
-              "symbolic links in tar files are left out: pack the files themselves (tar "
-              "--dereference)"},
     .role = tar_role,
     .scan = tar_scan,
     .read_classes = tar_read_classes,

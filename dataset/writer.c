@@ -126,8 +126,9 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
     int status = DL2_OK;
     (*out)->source = options->shards ? source : NULL;
     /* What is beside images comes along, so the labels can be read there again. */
-    if ((*out)->format && (*out)->format->has_label_fields)
-        status = dl2_index_draft_set_label_field(&(*out)->draft, source->label_field, error);
+    const struct dl2_member_choice members = {source->label_field, NULL};
+    if ((*out)->format && (*out)->format->has_members)
+        status = dl2_index_draft_set_members(&(*out)->draft, &members, error);
     for (unsigned i = 0; status == DL2_OK && i < source->parts.count; i++)
         status = dl2_part_add(&(*out)->draft.parts, source->parts.names[i],
                               strlen(source->parts.names[i]), &part, error);

@@ -89,7 +89,7 @@ static const struct dl2_option options[] = {
      .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(options.dataset.samples)},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(options.dataset.label_field)},
+    {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(options.dataset.members)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(options.dataset.remote)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",

@@ -180,10 +180,12 @@ static bool check_names(PyObject *kwargs, char **names)
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {
-        "path",           "split",       "val_fraction",  "split_seed",  "images_only", "subset",
-        "subset_by",      "subset_seed", "select",        "sidecars",    "samples",     "cache_dir",
-        "cache_dir_size", "requests",    "request_limit", "label_field", NULL};
+    static char *names[] = {"path",           "split",           "val_fraction",
+                            "split_seed",     "images_only",     "subset",
+                            "subset_by",      "subset_seed",     "select",
+                            "sidecars",       "samples",         "cache_dir",
+                            "cache_dir_size", "requests",        "request_limit",
+                            "label_field",    "image_extension", NULL};
     static const char *const kinds[] = {[DL2_SAMPLES_AUTO] = "auto",
                                         [DL2_SAMPLES_IMAGES] = "images",
                                         [DL2_SAMPLES_CLIPS] = "clips",
@@ -199,12 +201,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int images_only = 1;
     if (!check_names(kwargs, names) ||
         !PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dz:Dataset", names, PyUnicode_FSConverter, &path,
+            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzz:Dataset", names, PyUnicode_FSConverter, &path,
             &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
             &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
             &options.sidecars, &kind_name, &options.remote.cache_dir, py_to_uint64,
             &options.remote.cache_bytes, py_to_unsigned, &options.remote.requests,
-            &options.remote.time_limit, &options.label_field))
+            &options.remote.time_limit, &options.members.label_field,
+            &options.members.image_extension))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -618,7 +621,7 @@ PyDoc_STRVAR(
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
     "        sidecars=None, samples='auto', cache_dir=None, cache_dir_size=0,\n"
-    "        requests=0, request_limit=0, label_field=None)\n--\n\n"
+    "        requests=0, request_limit=0, label_field=None, image_extension=None)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -652,7 +655,9 @@ PyDoc_STRVAR(
     "              no such address\n"
     "label_field   path of the field in the .json beside each sample of tar shards that holds\n"
     "              its class, as 'label', 'meta.class' or 'labels.0': an integer is a number of\n"
-    "              a class, a text a name\n\n"
+    "              a class, a text a name\n"
+    "image_extension which member of each sample of tar shards is its image: 'jpg', or\n"
+    "              'jpg,png' for the first of them that a sample has\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
     "such path, and where a sample that is read has gone.");

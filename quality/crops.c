@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "dataset/subset_options.h"
 #include "pixels/resize_image.h"
 #include "quality/image_dataset.h"
 
@@ -399,7 +400,9 @@ static int crop_read_all(struct crop_run *run, json_t *left_out, struct dl2_erro
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
 {
-    struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples, NULL);
+    const struct dl2_member_choice members =
+        dl2_members_of(&run->options->members, reference, run->options->any_has_members);
+    struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples, &members);
     const char *key;
     json_t *of;
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))

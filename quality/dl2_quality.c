@@ -188,9 +188,8 @@ static int quality_score(const struct dl2_common_options *common, const struct d
     DL2_TRY(quality_find_background(paths + 1, count - 1, error));
     for (size_t i = 0; i < count; i++)
         options->any_is_remote = options->any_is_remote || dl2_dataset_is_remote(paths[i]);
-    for (size_t i = 0; options->label_field && i < count; i++)
-        options->any_has_label_fields =
-            options->any_has_label_fields || dl2_dataset_has_label_fields(paths[i]);
+    for (size_t i = 0; dl2_members_are_chosen(&options->members) && i < count; i++)
+        options->any_has_members = options->any_has_members || dl2_dataset_has_members(paths[i]);
     struct dl2_scoring scoring = {.count = 0};
     char *stem = share.part.count ? quality_part_stem(arguments.json) : NULL;
     share.stem = stem;
@@ -425,7 +424,7 @@ static const struct dl2_option options[] = {
      .commands = SCORES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(scoring.samples),
      .commands = SCORES_IMAGES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(scoring.label_field),
+    {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(scoring.members),
      .commands = SCORES_IMAGES},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(scoring.remote),
      .commands = SCORES_IMAGES},

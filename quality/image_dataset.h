@@ -6,17 +6,16 @@
 #include "codec/codec.h"
 #include "dataset/dataset.h"
 
-/* All images that the codecs may read, the frames of clips one by one; `label_field` as in struct
- * dl2_dataset_options. */
-static inline struct dl2_dataset_options dl2_image_dataset_options(enum dl2_samples samples,
-                                                                   const char *label_field)
+/* All images that the codecs may read, the frames of clips one by one. */
+static inline struct dl2_dataset_options
+dl2_image_dataset_options(enum dl2_samples samples, const struct dl2_member_choice *members)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
     options.by_frame = true;
     options.samples = samples;
-    options.label_field = label_field;
+    options.members = *members;
     return options;
 }
 

@@ -117,8 +117,8 @@ struct dl2_scoring_options {
     enum dl2_samples samples;         /* frames of clips are images here */
     struct dl2_remote_options remote; /* of what lies behind a server */
     bool any_is_remote;               /* of the reference and the variants */
-    const char *label_field;          /* that classes come from (--label-field); or NULL */
-    bool any_has_label_fields;        /* of the reference and the variants */
+    struct dl2_member_choice members; /* of samples of tar shards */
+    bool any_has_members;             /* of the reference and the variants */
     uint64_t max_pixels;              /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
     bool drop_bands;                  /* as in struct dl2_decode_options */
     const struct dl2_external_decoders *external; /* NULL: none */

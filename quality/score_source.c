@@ -104,9 +104,9 @@ int dl2_score_source_open(struct dl2_score_source *source, const char *path,
 {
     *source = (struct dl2_score_source){.file = path, .count = 1};
     if (!dl2_is_file(path) || dl2_dataset_is_known(path)) {
-        struct dl2_dataset_options options = dl2_image_dataset_options(
-            scoring->samples,
-            dl2_label_field_of(scoring->label_field, path, scoring->any_has_label_fields));
+        const struct dl2_member_choice members =
+            dl2_members_of(&scoring->members, path, scoring->any_has_members);
+        struct dl2_dataset_options options = dl2_image_dataset_options(scoring->samples, &members);
         options.decode_slice = dl2_gray_decode;
         options.subset = scoring->subset;
         options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);

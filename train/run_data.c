@@ -101,10 +101,10 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.remote =
         dl2_remote_options_of(&stream->config->data.remote, path,
                               any_dataset(&stream->config->data, dl2_dataset_is_remote));
-    if (stream->config->data.label_field)
-        options.label_field =
-            dl2_label_field_of(stream->config->data.label_field, path,
-                               any_dataset(&stream->config->data, dl2_dataset_has_label_fields));
+    if (dl2_members_are_chosen(&stream->config->data.members))
+        options.members =
+            dl2_members_of(&stream->config->data.members, path,
+                           any_dataset(&stream->config->data, dl2_dataset_has_members));
     options.keep = dl2_codec_is_image_file;
     options.takes_videos = true;
     options.reads = dl2_codec_reads;

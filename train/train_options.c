@@ -342,7 +342,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(data.label_field)},
+    {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(data.members)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes "
@@ -802,7 +802,8 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
         {config->data.synthetic,
-         "train-split,samples,label-field,frame-step,frame-sampling,normalization,window,"
+         "train-split,samples,label-field,image-extension,frame-step,frame-sampling,"
+         "normalization,window,"
          "foreground,cold",
          "has no effect on synthetic data"},
         {config->data.synthetic, "val,keep-best",

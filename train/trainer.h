@@ -68,9 +68,9 @@ struct dl2_train_data {
     const char *train_split, *val_split; /* names of splits of the datasets */
     double val_fraction;                 /* of training images: see dataset.h */
     uint64_t split_seed;
-    struct dl2_subset subset; /* of the images to train on */
-    enum dl2_samples samples; /* what the samples of all datasets are */
-    const char *label_field;  /* that their classes come from, where they have such fields */
+    struct dl2_subset subset;         /* of the images to train on */
+    enum dl2_samples samples;         /* what the samples of all datasets are */
+    struct dl2_member_choice members; /* of samples of tar shards */
     struct dl2_remote_options remote; /* of the datasets behind servers */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset, or of masks */

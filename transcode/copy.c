@@ -669,7 +669,7 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     const struct dl2_transcode_options *options = copy->options;
     struct dl2_dataset_options images =
-        dl2_image_dataset_options(options->samples, options->label_field);
+        dl2_image_dataset_options(options->samples, &options->members);
     images.class_folders = !copy->packed;
     images.in_order = !options->shuffle;
     DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));

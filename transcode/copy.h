@@ -20,7 +20,7 @@ struct dl2_copy_result {
 };
 
 /* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Of the options: source, dest,
- * samples, label_field, pack, shuffle, force, prune, progress and jobs, of which each reads two
+ * samples, members, pack, shuffle, force, prune, progress and jobs, of which each reads two
  * samples. */
 int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result *result,
              struct dl2_error *error);

@@ -289,15 +289,16 @@ static int copy(void)
 static int write_index(void)
 {
     const char *path = options->source;
-    char *remark;
+    char *remarks;
     size_t count = 0;
-    const int status = dl2_dataset_write_index(path, options->label_field, dl2_image_slice,
-                                               common.jobs, &count, &remark, &error);
+    const int status = dl2_dataset_write_index(path, &options->members, dl2_image_slice,
+                                               common.jobs, &count, &remarks, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
-    if (remark)
-        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(remark));
-    free(remark);
+    char *rest = remarks;
+    for (const char *line; (line = strsep(&rest, "\n"));)
+        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(line));
+    free(remarks);
     return end_program(status, false);
 }
 
@@ -326,7 +327,7 @@ static int print_identity(const struct dl2_dataset *dataset)
 static int identify(void)
 {
     struct dl2_dataset_options everything =
-        dl2_image_dataset_options(options->samples, options->label_field);
+        dl2_image_dataset_options(options->samples, &options->members);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
     everything.decode_slice = dl2_gray_decode;

@@ -222,7 +222,7 @@ static int open_input(struct fit *fit, struct dl2_error *error)
 static int open_samples(struct fit *fit, struct dl2_error *error)
 {
     struct dl2_dataset_options all =
-        dl2_image_dataset_options(fit->common->samples, fit->common->label_field);
+        dl2_image_dataset_options(fit->common->samples, &fit->common->members);
     struct dl2_random random;
     all.split = "train";
     all.val_fraction = 0;

@@ -13,7 +13,7 @@
 enum { DL2_FIT_IMAGES = 1000 };
 
 /* Beside those of struct dl2_transcode_options: source, of whose split `train` images are taken, or
- * of all where it has none, samples, label_field, decode, jobs and progress. */
+ * of all where it has none, samples, members, decode, jobs and progress. */
 struct dl2_fit_options {
     const struct dl2_transcode_options *common;
     const char *sensitivity;                  /* a network's; NULL: of the pipeline alone */

@@ -589,7 +589,7 @@ int dl2_survey(const struct dl2_transcode_options *options, const char *groups, 
 {
     DL2_CLEANUP(close_survey) struct survey survey = {.options = options};
     const struct dl2_dataset_options all =
-        dl2_image_dataset_options(options->samples, options->label_field);
+        dl2_image_dataset_options(options->samples, &options->members);
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);
     dl2_dataset_tell(survey.dataset, options->source, false, options->progress);

@@ -99,7 +99,7 @@ static int check_volumes(const struct dl2_transcoder *run, struct dl2_error *err
 static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *own = run->options;
-    struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, own->label_field);
+    struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, &own->members);
     options.class_folders = !run->packed;
     options.decode_slice = dl2_gray_decode;
     options.by_frame = !run->makes_videos;
@@ -130,8 +130,11 @@ static int make_digest(struct dl2_transcoder *run, struct dl2_error *error)
 {
     uint64_t sum = XXH3_64bits_withSeed(&run->options->samples, sizeof run->options->samples,
                                         run->options->pack.shard_bytes);
-    const char *field = run->options->label_field ? run->options->label_field : "";
-    sum = XXH3_64bits_withSeed(field, strlen(field), sum);
+    const char *const members[] = {run->options->members.label_field,
+                                   run->options->members.image_extension};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        sum = XXH3_64bits_withSeed(members[i] ? members[i] : "",
+                                   members[i] ? strlen(members[i]) + 1 : 0, sum);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         DL2_AUTO_FREE char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS);

@@ -44,9 +44,9 @@ struct dl2_world;
  */
 struct dl2_transcode_options {
     const char *source, *dest;
-    enum dl2_samples samples; /* clips stay clips; each of their frames is an image here */
-    const char *label_field;  /* as in struct dl2_dataset_options */
-    const char *labels;       /* likewise, of videos; NULL: folders say the classes */
+    enum dl2_samples samples;         /* clips stay clips; each of their frames is an image here */
+    struct dl2_member_choice members; /* of samples of tar shards */
+    const char *labels;               /* likewise, of videos; NULL: folders say the classes */
     const struct dl2_transcode_target *targets; /* all of codecs of images, or all of videos */
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */

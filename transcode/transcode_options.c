@@ -119,7 +119,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(run.metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(run.samples),
      .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(run.label_field),
+    {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(run.members),
      .commands =
          DL2_ENCODES | 1 << DL2_COPY | 1 << DL2_INDEX | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels",

@@ -16,7 +16,8 @@ echo '{"class": {"id": 0}}' >plain/8.json
 identify() { expect 0 dl2-transcode --identify "$@"; grep ^classes "$work/out"; }
 is "$(identify shards)" 'classes	0' 'classes without a field'
 expect 0 dl2-load check shards
-said '--label-field names a field'
+said 'samples with a .json beside them and no .cls: 8, such as 1.json in train-0.tar'
+said '--label-field (label_field in Python) names a field'
 is "$(identify --label-field class.id shards)" 'classes	2' 'classes by number'
 is "$(identify --label-field class.names.0 shards)" 'classes	2' 'classes by name'
 expect 0 dl2-load check --label-field class.names.0 shards
@@ -36,6 +37,8 @@ is "$(identify variants/ppm)" 'classes	2' 'classes of variants'
 expect 0 dl2-transcode --index --label-field class.names.0 shards
 said '8: it is missing'
 is "$(identify shards)" 'classes	2' 'classes of an index'
+expect 0 dl2-load check shards
+said '8: it is missing' # as the index says
 expect 0 dl2-transcode --index shards # the same labels again
 is "$(identify shards)" 'classes	2' 'classes of an index that was made again'
 expect 0 dl2-quality --quiet --metrics psnr_rgb --label-field class.id --subset 50% shards variants/ppm

@@ -78,8 +78,8 @@ tests_dataset_fuzz_index_SOURCES = tests/dataset/fuzz_index.c
 tests_dataset_fuzz_index_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 tests_dataset_fuzz_index_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_dataset_fuzz_index_LDADD = $(FUZZ_LIBS) libdataset.la $(XXHASH_LIBS)
-TESTS += tests/dataset/fuzz_packed.sh tests/dataset/list.sh tests/dataset/label_field.sh tests/dataset/label_values.sh tests/dataset/layouts.sh tests/dataset/compressed_tar.sh tests/dataset/unreadable.sh tests/dataset/incomplete.sh
-EXTRA_DIST += tests/dataset/fuzz_packed.sh tests/dataset/list.sh tests/dataset/label_field.sh tests/dataset/label_values.sh tests/dataset/layouts.sh tests/dataset/compressed_tar.sh tests/dataset/unreadable.sh tests/dataset/incomplete.sh
+TESTS += tests/dataset/fuzz_packed.sh tests/dataset/list.sh tests/dataset/label_field.sh tests/dataset/tar_shards.sh tests/dataset/label_values.sh tests/dataset/layouts.sh tests/dataset/compressed_tar.sh tests/dataset/unreadable.sh tests/dataset/incomplete.sh
+EXTRA_DIST += tests/dataset/fuzz_packed.sh tests/dataset/list.sh tests/dataset/label_field.sh tests/dataset/tar_shards.sh tests/dataset/label_values.sh tests/dataset/layouts.sh tests/dataset/compressed_tar.sh tests/dataset/unreadable.sh tests/dataset/incomplete.sh
 
 # GulpIO and WebDataset themselves, where a Python that has them is named.
 TESTS += tests/dataset/peers.sh

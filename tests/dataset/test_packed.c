@@ -18,6 +18,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static const struct dl2_member_choice as_it_is = {NULL, NULL};
+
 static void read_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
                         const uint8_t **data, size_t *size)
 {
@@ -111,7 +113,7 @@ static void check_pack(const char *from, const char *container)
     /* An index that is made afterwards says the same. */
     size_t count;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_write_index(at("packed"), NULL, NULL, 2, &count, NULL, &error) < 0)
+    if (dl2_dataset_write_index(at("packed"), &as_it_is, NULL, 2, &count, NULL, &error) < 0)
         fail_msg("%s", error.message);
     compare_split(from, "packed", "all");
     remove_folder("packed");
@@ -639,6 +641,47 @@ static void test_tar_hard_links(void **state)
     refuse("l.tar", DL2_ERR_FORMAT, "rose/2.jpg is a hard link to rose/1.jpg");
 }
 
+/* What lies beside a sample, by its key; NULL: nothing. */
+static void expect_sidecar(const struct dl2_dataset *dataset, const char *key,
+                           const char *extension, const char *text)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t first, count;
+    assert_true(dl2_dataset_find(dataset, key, &first, &count));
+    const int status = dl2_dataset_read_sidecar(dataset, first, extension, &bytes, &error);
+    if (status < 0)
+        fail_msg("%s", error.message);
+    assert_int_equal(status, text ? 1 : 0);
+    if (text) {
+        assert_int_equal(bytes.size, strlen(text));
+        assert_memory_equal(bytes.data, text, bytes.size);
+    }
+    dl2_bytes_free(&bytes);
+}
+
+/* All that lies beside a sample, as "EXT=BYTES EXT=BYTES". */
+static void expect_sidecars(const struct dl2_dataset *dataset, const char *key, const char *want)
+{
+    struct dl2_sidecars sidecars = {0};
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t first, count, size;
+    char *text = NULL;
+    assert_true(dl2_dataset_find(dataset, key, &first, &count));
+    if (dl2_dataset_read_sidecars(dataset, first, &sidecars, &error) < 0)
+        fail_msg("%s", error.message);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    for (size_t i = 0; i < sidecars.count; i++)
+        fprintf(out, "%s%s=%.*s", i ? " " : "", sidecars.items[i].extension,
+                (int)sidecars.items[i].bytes.size,
+                sidecars.items[i].bytes.size ? (const char *)sidecars.items[i].bytes.data : "");
+    fclose(out);
+    assert_string_equal(text, want);
+    free(text);
+    dl2_sidecars_free(&sidecars);
+}
+
 /* The message that contains the text is there, whether the index is made or read. */
 static void expect_message(const char *name, const char *text)
 {
@@ -652,7 +695,7 @@ static void expect_message(const char *name, const char *text)
         if (!found)
             fail_msg("%s: no message of \"%s\"", name, text);
         size_t count;
-        assert_int_equal(dl2_dataset_write_index(at(name), NULL, NULL, 1, &count, NULL, NULL),
+        assert_int_equal(dl2_dataset_write_index(at(name), &as_it_is, NULL, 1, &count, NULL, NULL),
                          DL2_OK);
     }
 }
@@ -668,7 +711,249 @@ static void test_what_tar_does_not_give(void **state)
     tar_add(&tar, "rose/1.jpg", "1");
     tar_link(&tar, "rose/2.jpg", '2', "1.jpg");
     tar_end(&tar, "links/a.tar");
-    expect_message("links", "symbolic links");
+    expect_message("links", "symbolic links: 1, such as rose/2.jpg in a.tar");
+}
+
+static void expect_no_message(const char *name, const char *text)
+{
+    struct dl2_dataset *dataset = open_split(name, "all");
+    bool matters;
+    const char *message;
+    for (size_t i = 0; (message = dl2_dataset_message(dataset, i, &matters)); i++)
+        assert_null(strstr(message, text));
+    dl2_dataset_close(dataset);
+}
+
+/* The members of a sample that lie apart in a shard are refused; those without an image counted. */
+static void test_members_apart(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "a/0.jpg", "0");
+    tar_add(&tar, "a/1.jpg", "1");
+    tar_add(&tar, "a/0.cls", "0");
+    tar_add(&tar, "a/1.cls", "1");
+    tar_end(&tar, "apart/train/s.tar");
+    refuse("apart", DL2_ERR_FORMAT, "s.tar: sample \"a/0\" lies apart");
+    tar_add(&tar, "v%2E1.json", "{}"); /* its key has a dot */
+    tar_add(&tar, "0.jpg", "0");
+    tar_add(&tar, "v%2E1.jpg", "1");
+    tar_end(&tar, "apart/train/s.tar");
+    refuse("apart", DL2_ERR_FORMAT, "sample \"v.1\" lies apart");
+    tar_add(&tar, "0.jpg", "0");
+    tar_add(&tar, "1.jpg", "1");
+    tar_add(&tar, "0.depth.png", "d"); /* may be an image */
+    tar_add(&tar, "0.cls", "1");
+    tar_end(&tar, "apart/train/s.tar");
+    refuse("apart", DL2_ERR_FORMAT, "\"train/0\" comes twice in train/s.tar");
+    /* What belongs to no image of the shard. */
+    tar_labelled(&tar, "1", "1");
+    tar_add(&tar, "2.cls", "1");
+    tar_add(&tar, "2.txt", "1");
+    tar_add(&tar, "3.mask.png", "1");
+    tar_end(&tar, "apart/train/s.tar");
+    tar_labelled(&tar, "2", "0");
+    tar_end(&tar, "apart/train/t.tar");
+    expect_split("apart", "train", "train/1:1 train/2:0");
+    expect_message("apart",
+                   "members of samples that have no image: 3, such as 2.cls in train/s.tar");
+    tar_add(&tar, "x.cls", "1");
+    tar_end(&tar, "none/s.tar");
+    refuse("none", DL2_ERR_FORMAT, "no sample has an image; there is x.cls in s.tar");
+}
+
+/* An extension without a further dot comes first, and masks are no images. */
+static void test_which_member_is_the_image(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "0.cls", "0");
+    tar_add(&tar, "0.depth.png", "depth");
+    tar_add(&tar, "0.jpg", "photograph");
+    tar_add(&tar, "0.mask.png", "mask");
+    tar_add(&tar, "1.alpha.png", "alpha");
+    tar_add(&tar, "1.cls", "1");
+    tar_add(&tar, "1.png", "photograph");
+    tar_add(&tar, "2.cls", "0");
+    tar_add(&tar, "2.seg.png", "seg");
+    tar_add(&tar, "2.x.MASK.png", "mask");
+    tar_add(&tar, "2.webp", "photograph");
+    tar_add(&tar, "2.wav", "sound");
+    tar_end(&tar, "w/s.tar");
+    struct dl2_dataset *dataset = open_split("w", "all");
+    assert_string_equal(describe(dataset), "0:0 1:1 2:0");
+    static const char *const extensions[] = {"jpg", "png", "webp"};
+    for (size_t i = 0; i < 3; i++) {
+        expect_sample(dataset, i, "photograph", strlen("photograph"));
+        assert_string_equal(sample_of(dataset, i).extension, extensions[i]);
+    }
+    expect_sidecars(dataset, "0", "depth.png=depth mask.png=mask");
+    expect_sidecars(dataset, "1", "alpha.png=alpha");
+    expect_sidecar(dataset, "2", "seg.png", "seg");
+    dl2_dataset_close(dataset);
+    expect_message("w", "images that are not loaded, since their samples have another: 2, such as "
+                        "0.depth.png in s.tar");
+    /* Of images alone, too: these are no tree of files with dots in their names. */
+    tar_add(&tar, "0.depth.png", "depth");
+    tar_add(&tar, "0.jpg", "photograph");
+    tar_add(&tar, "1.jpg", "photograph");
+    tar_add(&tar, "1.mask.png", "mask");
+    tar_end(&tar, "i/s.tar");
+    expect_split("i", "all", "0:-1 1:-1");
+    expect_message("i", "since their samples have another: 1, such as 0.depth.png");
+    tar_add(&tar, "a.1.jpg", "1");
+    tar_add(&tar, "a.1.mask.png", "mask");
+    tar_add(&tar, "a.2.jpg", "2");
+    tar_end(&tar, "m/s.tar");
+    expect_split("m", "all", "a.1:-1 a.2:-1");
+    expect_message("m", "members of samples that have no image: 1, such as a.1.mask.png");
+    /* Masks beside their images need no message. */
+    tar_add(&tar, "0.jpg", "photograph");
+    tar_add(&tar, "0.mask.png", "mask");
+    tar_end(&tar, "q/s.tar");
+    expect_no_message("q", "s.tar");
+}
+
+/* Keys end at the first dot: what that takes for one sample, and labels that are not read. */
+static void test_dots_in_keys(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    for (int i = 0; i < 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "photo.%04d.cls", i);
+        tar_add(&tar, name, "1");
+        snprintf(name, sizeof name, "photo.%04d.jpg", i);
+        tar_add(&tar, name, "1");
+    }
+    tar_end(&tar, "d/s.tar");
+    expect_split("d", "all", "photo:-1");
+    expect_message("d", "images that are not loaded, since their samples have another: 9, such as "
+                        "photo.0001.jpg in s.tar");
+    expect_message("d", "labels that are not read: 10, such as photo.0000.cls in s.tar");
+    tar_add(&tar, "v.1/0.input.jpg", "0");
+    tar_add(&tar, "v.1/0.output.cls", "0");
+    tar_add(&tar, "v.1/1.jpg", "0");
+    tar_add(&tar, "v.1/1.class", "0");
+    tar_end(&tar, "o/s.tar");
+    expect_message("o", "labels that are not read: 2, such as v.1/0.output.cls in s.tar");
+    tar_labelled(&tar, "0", "0");
+    tar_add(&tar, "0.coarse.cls", "7"); /* beside the label */
+    tar_end(&tar, "o/s.tar");
+    expect_no_message("o", "not read");
+}
+
+/* An option says which member is the image; an index keeps it. */
+static void test_image_extension(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "0.cls", "0");
+    tar_add(&tar, "0.depth.png", "depth");
+    tar_add(&tar, "0.jpg", "photograph");
+    tar_add(&tar, "1.cls", "1");
+    tar_add(&tar, "1.flac", "other");
+    tar_add(&tar, "1.zip", "other");
+    tar_add(&tar, "1.PNG", "photograph");
+    tar_end(&tar, "x/s.tar");
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    const struct dl2_member_choice photographs = {.image_extension = "png,jpg"};
+    options.members = photographs;
+    size_t count;
+    for (int index = 0; index < 3; index++) {
+        struct dl2_dataset *dataset = open_with("x", &options);
+        assert_string_equal(describe(dataset), "0:0 1:1");
+        for (size_t i = 0; i < 2; i++)
+            expect_sample(dataset, i, "photograph", strlen("photograph"));
+        expect_sidecars(dataset, "0", "depth.png=depth");
+        dl2_dataset_close(dataset);
+        assert_int_equal(dl2_dataset_write_index(at("x"), index ? &as_it_is : &photographs, NULL, 1,
+                                                 &count, NULL, NULL),
+                         DL2_OK);
+        options.members = as_it_is; /* it is in the index */
+    }
+    expect_no_message("x", "since their samples have another");
+    options.members.image_extension = "depth.png"; /* which one sample has not */
+    struct dl2_dataset *dataset = open_with("x", &options);
+    assert_string_equal(describe(dataset), "0:0");
+    expect_sample(dataset, 0, "depth", strlen("depth"));
+    dl2_dataset_close(dataset);
+    static const char *const bad[][2] = {{"gif", "no sample has an image .gif; there is 0.cls"},
+                                         {"", "the extension of images is empty"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        options.members.image_extension = bad[i][0];
+        assert_true(dl2_dataset_open(at("x"), &options, &dataset, &error) < 0);
+        assert_non_null(strstr(error.message, bad[i][1]));
+    }
+}
+
+/* Two shards have the same keys: then keys have the shard's name, in all of their split. */
+static void test_same_keys_in_shards(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    for (int shard = 0; shard < 3; shard++) {
+        char name[32];
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "rose/%d.txt", i);
+            tar_add(&tar, name, shard == 1 ? "one" : "other");
+            snprintf(name, sizeof name, "rose/%d", shard == 2 ? i + 7 : i);
+            tar_labelled(&tar, name, "1");
+        }
+        snprintf(name, sizeof name, "k/train/x-%d.tar", shard);
+        tar_end(&tar, name);
+    }
+    tar_labelled(&tar, "rose/0", "1");
+    tar_link(&tar, "rose/1.jpg", '1', "rose/0.jpg");
+    tar_add(&tar, "rose/1.txt", "linked");
+    tar_end(&tar, "k/val/x-0.tar");
+    const char *const train = "train/rose/x-0_0:1 train/rose/x-0_1:1 train/rose/x-0_2:1 "
+                              "train/rose/x-1_0:1 train/rose/x-1_1:1 train/rose/x-1_2:1 "
+                              "train/rose/x-2_7:1 train/rose/x-2_8:1 train/rose/x-2_9:1";
+    expect_split("k", "train", train);
+    expect_split("k", "val", "val/rose/0:1");
+    expect_message("k", "several shards have the same names of samples, so keys have the shard's "
+                        "name: train/rose/x-0_0");
+    /* What lies beside them is found, also with the index that was just made. */
+    struct dl2_dataset *dataset = open_split("k", "all");
+    expect_sidecar(dataset, "train/rose/x-0_1", "txt", "other");
+    expect_sidecar(dataset, "train/rose/x-1_1", "txt", "one");
+    expect_sidecars(dataset, "train/rose/x-1_2", "txt=one");
+    expect_sidecar(dataset, "val/rose/1", "txt", "linked");
+    dl2_dataset_close(dataset);
+    /* A shard by itself, and a split, of which the latter has the keys that it has in the whole. */
+    expect_split("k/train/x-1.tar", "all", "rose/0:1 rose/1:1 rose/2:1");
+    dataset = open_split("k/train", "all");
+    assert_string_equal(sample_of(dataset, 3).key, "rose/x-1_0");
+    dl2_dataset_close(dataset);
+    /* Check sums of an index that is out of date are found by these keys. */
+    const struct timespec later[2] = {{2000000000, 0}, {2000000000, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, at("k/train/x-2.tar"), later, 0), 0);
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    load("k/train/x-1.tar", &bytes);
+    for (size_t i = 0; i + 6 < bytes.size; i++)
+        if (!memcmp(bytes.data + i, "rose/2", 6) && bytes.data[i + 6] == '\0')
+            bytes.data[i] = 'R'; /* the image's bytes, which are its name */
+    put_bytes("k/train/x-1.tar", bytes.data, bytes.size);
+    dl2_bytes_free(&bytes);
+    dataset = open_split("k", "train");
+    const uint8_t *data;
+    size_t size;
+    assert_int_equal(dl2_dataset_read(dataset, 4, &bytes, &data, &size, NULL), DL2_OK);
+    assert_int_equal(dl2_dataset_read(dataset, 5, &bytes, &data, &size, NULL), DL2_ERR_FORMAT);
+    dl2_bytes_free(&bytes);
+    dl2_dataset_close(dataset);
+    /* GulpIO's ids are those of all chunks. */
+    static const char meta[] = "{\"1\": {\"frame_info\": [[0, 0, 4]], \"meta_data\": [{}]}}";
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "g/data_%d.gulp", i);
+        put_bytes(name, "abcd", 4);
+        snprintf(name, sizeof name, "g/meta_%d.gmeta", i);
+        put_text(name, meta);
+    }
+    refuse("g", DL2_ERR_FORMAT, "\"1\" comes twice, in data_0.gulp and in data_1.gulp");
 }
 
 static void expect_label(const char *name, const char *field, const char *key, int label,
@@ -677,7 +962,7 @@ static void expect_label(const char *name, const char *field, const char *key, i
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     struct dl2_sample sample;
     size_t first, count;
-    options.label_field = field;
+    options.members.label_field = field;
     struct dl2_dataset *dataset = open_with(name, &options);
     assert_true(dl2_dataset_find(dataset, key, &first, &count));
     dl2_dataset_sample(dataset, first, &sample);
@@ -692,7 +977,7 @@ static void refuse_field(const char *name, const char *field, int status, const 
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_dataset *dataset;
-    options.label_field = field;
+    options.members.label_field = field;
     assert_int_equal(dl2_dataset_open(at(name), &options, &dataset, &error), status);
     if (!strstr(error.message, text))
         fail_msg("\"%s\" says nothing of \"%s\"", error.message, text);
@@ -723,8 +1008,9 @@ static void test_label_field(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse_field("f", bad[i], DL2_ERR_ARGUMENT, "is not the path of a field");
     /* The index keeps the field, also when it is out of date. */
+    const struct dl2_member_choice a_b_0 = {.label_field = "a.b.0"};
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("f"), "a.b.0", NULL, 1, &count, NULL, NULL), 0);
+    assert_int_equal(dl2_dataset_write_index(at("f"), &a_b_0, NULL, 1, &count, NULL, NULL), 0);
     expect_label("f", NULL, "1", 1, "tree");
     expect_label("f", "n", "1", 2, "2");
     tar_add(&tar, "1.jpg", "1");
@@ -736,7 +1022,7 @@ static void test_label_field(void **state)
     tar_end(&tar, "f/a.tar");
     expect_label("f", NULL, "2", 1, "bee");
     expect_label("f", NULL, "3", -1, NULL);
-    assert_int_equal(dl2_dataset_write_index(at("f"), NULL, NULL, 1, &count, NULL, NULL), 0);
+    assert_int_equal(dl2_dataset_write_index(at("f"), &as_it_is, NULL, 1, &count, NULL, NULL), 0);
     expect_label("f", NULL, "1", 0, "ant");
     /* Kinds of values that are no label, in order; then a name after numbers. */
     static const char *const none[] = {"-1", "1.5", "true", "null", "NaN", "{}", "\"\"", "[1, 2]"};
@@ -975,7 +1261,8 @@ static void test_classes_of_train_come_first(void **state)
     put_bytes("w/val/classes.txt", "aster\nrose\n", 11);
     expect_split("w", "all", "train/1:1 val/1:0");
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("w"), NULL, NULL, 1, &count, NULL, NULL), DL2_OK);
+    assert_int_equal(dl2_dataset_write_index(at("w"), &as_it_is, NULL, 1, &count, NULL, NULL),
+                     DL2_OK);
     assert_int_equal(unlink(at("w/train/classes.txt")), 0);
     assert_int_equal(unlink(at("w/val/classes.txt")), 0);
     expect_split("w", "all", "train/1:1 val/1:0");
@@ -1091,7 +1378,8 @@ static void test_unfinished(void **state)
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, &error),
                      DL2_ERR_ARGUMENT);
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("gulp"), NULL, NULL, 0, &count, NULL, NULL), 0);
+    assert_int_equal(dl2_dataset_write_index(at("gulp"), &as_it_is, NULL, 0, &count, NULL, NULL),
+                     0);
     assert_int_equal(count, 5);
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, NULL),
                      DL2_ERR_ARGUMENT);
@@ -1121,47 +1409,6 @@ static void test_many_shards(void **state)
     }
     assert_int_equal(closed, 2 * (300 - 256));
     dl2_dataset_close(dataset);
-}
-
-/* What lies beside a sample, by its key; NULL: nothing. */
-static void expect_sidecar(const struct dl2_dataset *dataset, const char *key,
-                           const char *extension, const char *text)
-{
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    struct dl2_error error = DL2_ERROR_INIT;
-    size_t first, count;
-    assert_true(dl2_dataset_find(dataset, key, &first, &count));
-    const int status = dl2_dataset_read_sidecar(dataset, first, extension, &bytes, &error);
-    if (status < 0)
-        fail_msg("%s", error.message);
-    assert_int_equal(status, text ? 1 : 0);
-    if (text) {
-        assert_int_equal(bytes.size, strlen(text));
-        assert_memory_equal(bytes.data, text, bytes.size);
-    }
-    dl2_bytes_free(&bytes);
-}
-
-/* All that lies beside a sample, as "EXT=BYTES EXT=BYTES". */
-static void expect_sidecars(const struct dl2_dataset *dataset, const char *key, const char *want)
-{
-    struct dl2_sidecars sidecars = {0};
-    struct dl2_error error = DL2_ERROR_INIT;
-    size_t first, count, size;
-    char *text = NULL;
-    assert_true(dl2_dataset_find(dataset, key, &first, &count));
-    if (dl2_dataset_read_sidecars(dataset, first, &sidecars, &error) < 0)
-        fail_msg("%s", error.message);
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    for (size_t i = 0; i < sidecars.count; i++)
-        fprintf(out, "%s%s=%.*s", i ? " " : "", sidecars.items[i].extension,
-                (int)sidecars.items[i].bytes.size,
-                sidecars.items[i].bytes.size ? (const char *)sidecars.items[i].bytes.data : "");
-    fclose(out);
-    assert_string_equal(text, want);
-    free(text);
-    dl2_sidecars_free(&sidecars);
 }
 
 static void test_sidecars_in_tar(void **state)
@@ -1199,7 +1446,7 @@ static void test_sidecars_in_tar(void **state)
         expect_sidecars(dataset, "train/v.1", "TXT=a dot in the key");
         dl2_dataset_close(dataset);
         size_t count;
-        assert_int_equal(dl2_dataset_write_index(at("t"), NULL, NULL, 1, &count, NULL, NULL),
+        assert_int_equal(dl2_dataset_write_index(at("t"), &as_it_is, NULL, 1, &count, NULL, NULL),
                          DL2_OK);
     }
     /* Images that are hard links, and a target that is one. */
@@ -1315,6 +1562,11 @@ int main(void)
         TEST(test_webdataset_rules),
         TEST(test_tar_extensions),
         TEST(test_label_field),
+        TEST(test_members_apart),
+        TEST(test_which_member_is_the_image),
+        TEST(test_dots_in_keys),
+        TEST(test_image_extension),
+        TEST(test_same_keys_in_shards),
         TEST(test_tar_refusals),
         TEST(test_tar_hard_links),
         TEST(test_what_tar_does_not_give),

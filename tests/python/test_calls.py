@@ -379,7 +379,7 @@ class Words(unittest.TestCase):
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest
             device-kind device-rate device-report seconds within memory quality whole
             models ranks parameters link""".split())
-        of_the_dataset = set("""subset subset-by subset-seed samples label-field cache-dir cache-dir-size
+        of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
             requests request-limit""".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
             targets mask_fill hold_timeout""".split())

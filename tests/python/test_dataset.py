@@ -65,6 +65,24 @@ class Samples(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "in tar shards alone"):
             dl2.Dataset(flowers, label_field="meta.class")
 
+    def test_image_extension(self):
+        folder = f"{scratch.name}/with-depth"
+        os.makedirs(folder)
+        with tarfile.open(f"{folder}/a.tar", "w") as tar:
+            for name, data in ("1.depth.png", b"depth"), ("1.jpg", b"image"), ("2.depth.png", b"depth"), ("2.cls", b"0"):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        with self.assertWarnsRegex(UserWarning, "since their samples have another: 1, such as 1.depth.png in a.tar"):
+            dataset = dl2.Dataset(folder, split="all", images_only=False)
+        self.assertEqual([data for data, _ in dataset], [b"image", b"depth"])
+        with self.assertWarnsRegex(UserWarning, "members of samples that have no image: 2, such as 2.depth.png"):
+            dataset = dl2.Dataset(folder, split="all", images_only=False, image_extension="jpg")
+        self.assertEqual([data for data, _ in dataset], [b"image"])
+        self.assertEqual(dataset.sidecar(0, "depth.png"), b"depth")
+        with self.assertRaisesRegex(ValueError, "in tar shards alone"):
+            dl2.Dataset(flowers, image_extension="jpg")
+
     def test_closed(self):
         dataset = dl2.Dataset(flowers)
         batches = dl2.Loader(dataset, 8, SIZE)
