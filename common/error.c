@@ -82,8 +82,9 @@ static void fill(struct dl2_error *error, enum dl2_status status, int reason, co
     bool plain = false;
     char buffer[128], *text = format_text(format, args, &plain), *whole = NULL;
     /* glibc's strerror_r may return a string of its own instead of filling the buffer. */
-    if (asprintf(&whole, "%s%s%s", text ? text : format, reason ? ": " : "",
-                 reason ? strerror_r(reason, buffer, sizeof buffer) : "") < 0)
+    if (asprintf(&whole, "%s%s%s%s", text ? text : format, reason ? ": " : "",
+                 reason ? strerror_r(reason, buffer, sizeof buffer) : "",
+                 reason == EMFILE ? "; raise the limit (ulimit -n)" : "") < 0)
         whole = NULL;
     store(error, whole ? whole : format, 0,
           whole && plain && reason ? path_length(format, again) : 0);
@@ -118,13 +119,15 @@ int dl2_error_memory(struct dl2_error *error, const char *what, ...)
 int dl2_error_system(struct dl2_error *error, const char *format, ...)
 {
     const int reason = errno;
+    const bool ran_out = reason == EMFILE || reason == ENFILE;
+    const enum dl2_status status = ran_out ? DL2_ERR_MEMORY : DL2_ERR_SYSTEM;
     if (error && error->status == DL2_OK) {
         va_list args;
         va_start(args, format);
-        fill(error, DL2_ERR_SYSTEM, reason, format, args);
+        fill(error, status, reason, format, args);
         va_end(args);
     }
-    return DL2_ERR_SYSTEM;
+    return status;
 }
 
 void dl2_error_prefix(struct dl2_error *error, const char *format, ...)

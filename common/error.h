@@ -29,7 +29,7 @@ extern "C" {
 
 enum dl2_status {
     DL2_OK = 0,
-    DL2_ERR_MEMORY = -1, /* an allocation failed */
+    DL2_ERR_MEMORY = -1, /* memory or file descriptors ran out, which is no fault of a file */
     DL2_ERR_SYSTEM = -2, /* the operating system refused: the message has its reason */
     DL2_ERR_FORMAT = -3, /* bytes are not what they should be: truncated, corrupt, inconsistent */
     DL2_ERR_UNSUPPORTED = -4, /* well-formed, but not something this build can handle */
@@ -42,7 +42,7 @@ enum dl2_status {
 struct dl2_error {
     enum dl2_status status; /* DL2_OK while nothing has failed */
     char message[1024];     /* one line, no newline at the end */
-    int number;             /* with DL2_ERR_SYSTEM: errno, 0 where it is not known; else 0 */
+    int number;             /* of dl2_error_system(): errno; else 0 */
     /*
      * Where the message names the file that `number` is about; length 0: it names none, or not as
      * it is: control characters are quoted, a long name is cut.
@@ -60,8 +60,8 @@ int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *f
     DL2_PRINTF(3, 4);
 
 /*
- * The same with ": strerror(errno)" behind the message and DL2_ERR_SYSTEM. Returns that. Where the
- * format begins with a conversion, what comes before its first ": " is the file's path.
+ * The same with ": strerror(errno)" behind it, and DL2_ERR_SYSTEM, or DL2_ERR_MEMORY where too many
+ * files are open. Where the format begins with a conversion, the file's path ends at its first ": ".
  */
 int dl2_error_system(struct dl2_error *error, const char *format, ...) DL2_PRINTF(2, 3);
 

@@ -12,11 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-/* So many shards are kept open, the first that are read; others are opened for every read. */
+/* So many shards are kept open, the first that are read; others are opened for every read. They
+ * take half of the process's descriptors at most: other datasets, and all else, take them, too. */
 enum { MAX_OPEN_SHARDS = 256 };
 
 /* A remote sample whose check sum differs is read so often. */
@@ -37,7 +39,7 @@ struct packed {
     struct shard *shards;
     struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
     struct dl2_gzip_files *gzip;   /* NULL if no shard is compressed */
-    atomic_uint open_shards;
+    atomic_uint open_shards, most_open;
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
     uint64_t *starts;
     pthread_mutex_t starts_mutex;
@@ -241,10 +243,12 @@ static int read_remote_index(struct dl2_dataset *dataset, const char *path,
 static struct packed *make_packed(struct dl2_error *error)
 {
     struct packed *packed = dl2_calloc(1, sizeof *packed);
-    if (packed)
-        pthread_mutex_init(&packed->starts_mutex, NULL);
-    else
+    if (!packed) {
         dl2_error_memory(error, "a dataset");
+        return NULL;
+    }
+    pthread_mutex_init(&packed->starts_mutex, NULL);
+    atomic_init(&packed->most_open, MAX_OPEN_SHARDS);
     return packed;
 }
 
@@ -376,6 +380,13 @@ static int check_shard(const struct packed *packed, uint32_t number, struct dl2_
     return DL2_OK;
 }
 
+/* The lowest number that is free is a new descriptor's, so it tells how many there are. */
+static bool is_in_upper_half(int fd)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd >= limit.rlim_cur / 2;
+}
+
 /* The shard's descriptor; a new one, to be closed by the caller (*once), if enough are open. */
 static int open_shard(const struct packed *packed, uint32_t number, bool *once)
 {
@@ -387,8 +398,11 @@ static int open_shard(const struct packed *packed, uint32_t number, bool *once)
     fd = open(shard->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    atomic_uint *open_shards = &((struct packed *)packed)->open_shards;
-    if (atomic_fetch_add(open_shards, 1) < MAX_OPEN_SHARDS) {
+    struct packed *own = (struct packed *)packed;
+    atomic_uint *open_shards = &own->open_shards;
+    if (is_in_upper_half(fd))
+        atomic_store(&own->most_open, atomic_load(open_shards));
+    if (atomic_fetch_add(open_shards, 1) < atomic_load(&own->most_open)) {
         int none = -1;
         if (atomic_compare_exchange_strong(&shard->fd, &none, fd))
             return fd;
@@ -611,7 +625,8 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
         .start = shard->file ? dl2_index_entry(&packed->index, number).offset : 0};
     bool once = false;
     /* A descriptor that would be closed again at once is of no use to the caller. */
-    if (!shard->file && location->fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
+    if (!shard->file && location->fd < 0 &&
+        atomic_load(&packed->open_shards) < atomic_load(&packed->most_open))
         location->fd = open_shard(packed, entry.shard, &once);
     if (once) {
         close(location->fd);

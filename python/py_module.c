@@ -37,7 +37,7 @@ static PyObject *raise_system(const struct dl2_error *error)
 PyObject *py_raise(const struct py_state *state, const struct dl2_error *error)
 {
     PyObject *type = state->error;
-    if (error->status == DL2_ERR_SYSTEM && error->number)
+    if (error->number)
         return raise_system(error);
     if (error->status == DL2_ERR_MEMORY)
         type = PyExc_MemoryError;

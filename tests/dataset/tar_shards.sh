@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Tar shards as other programs write them, in every program: which member is the image, the same keys in several shards,
-# and what is left out.
+# what is left out, and more shards than a process may open files.
 . "$srcdir/tests/lib.sh"
 need tar tar
 cd "$work" || exit 99
@@ -83,4 +83,16 @@ expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=99 shards packe
 sums="$(sum shards) $(sum packed/ppm) $(sum copy)"
 is "$sums" "$(sum shards) $(sum shards) $(sum shards)" 'pixels and labels of shards, variants and copies'
 
+# ---- More shards than file descriptors: as with enough of them; where there are none left, no image is at fault
+mkdir many
+for s in $(seq 100 219); do cp alone/s.tar "many/$s.tar"; done
+whole=$(sum many)
+[ -n "$whole" ] || { cat "$work/err" >&2; fail 'many shards'; }
+sanitized || emulated || {
+    few=$(ulimit -n 64 && sum many) # two of which are the index's and the pipes'
+    is "$few" "$whole" 'pixels with few file descriptors'
+    (ulimit -n 64 && expect 0 dl2-load check many && ! grep -q ' [1-9][0-9]* bad' "$work/out") || fail 'bad images for lack of descriptors'
+    (ulimit -n 64 && expect 0 dl2-transcode --quiet --copy --container=tar many few)
+    (ulimit -n 64 && expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=99 many few)
+}
 exit 0
