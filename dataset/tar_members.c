@@ -199,6 +199,34 @@ static int tar_read_extra(struct dl2_tar_walk *walk, uint64_t offset, uint64_t s
     return DL2_OK;
 }
 
+/* What is no header; a file that begins so may be compressed, whatever its name says. */
+static int tar_refuse_header(struct dl2_tar_walk *walk, uint64_t at, struct dl2_error *error)
+{
+    static const struct {
+        const char *name, *start;
+    } compressed[] = {{"gzip", "\x1f\x8b"},
+                      {"zstd", "\x28\xb5\x2f\xfd"},
+                      {"xz", "\xfd\x37zXZ"},
+                      {"bzip2", "BZh"},
+                      {"lz4", "\x04\x22\x4d\x18"}};
+    const uint64_t left = walk->window->bytes - at;
+    char start[8] = {0};
+    if (!at)
+        DL2_TRY(dl2_tar_read_at(&walk->window->source, 0, start,
+                                left < sizeof start ? (size_t)left : sizeof start, error));
+    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
+        if (!memcmp(start, compressed[i].start, strlen(compressed[i].start)))
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                 "it is compressed by %s, though its name does not say so: "
+                                 "decompress it%s",
+                                 compressed[i].name,
+                                 i ? "" : ", or call it .tar.gz for dl2-transcode --copy");
+    return left < DL2_TAR_BLOCK
+               ? dl2_error_set(error, DL2_ERR_FORMAT,
+                               "it ends without the empty block that closes a tar file: cut short?")
+               : dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
+}
+
 int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struct dl2_error *error)
 {
     struct extras extras = {0};
@@ -206,12 +234,8 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
     for (;;) {
         const uint8_t *header;
         const uint64_t at = walk->at;
-        if (walk->window->bytes - at < DL2_TAR_BLOCK && closed)
-            return 0;
         if (walk->window->bytes - at < DL2_TAR_BLOCK)
-            return dl2_error_set(
-                error, DL2_ERR_FORMAT,
-                "it ends without the empty block that closes a tar file: cut short?");
+            return closed ? 0 : tar_refuse_header(walk, at, error);
         DL2_TRY(dl2_tar_look(walk, at, DL2_TAR_BLOCK, &header, error));
         if (tar_is_zero(header)) {
             closed = true;
@@ -220,7 +244,7 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
         }
         uint64_t size;
         if (!tar_sum_fits(header) || !tar_read_number(header + 124, 12, &size))
-            return dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
+            return tar_refuse_header(walk, at, error);
         const char type = (char)header[156];
         const bool about = type == 'x' || type == 'g' || type == 'L' || type == 'K';
         if (!about && extras.has_size)

@@ -195,7 +195,7 @@ static int open_volume(struct dl2_volume *volume, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", why);
     volume->file = open(volume->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (volume->file < 0 || fstat(volume->file, &status) < 0)
-        return dl2_error_set(error, DL2_ERR_SYSTEM, "%s", strerror(errno));
+        return dl2_error_system(error, "it cannot be opened");
     if (!S_ISREG(status.st_mode))
         return dl2_error_set(error, DL2_ERR_FORMAT, "it is no file");
     DL2_TRY(format->read_header(volume, error));

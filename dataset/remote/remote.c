@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,9 @@ enum {
     MAX_PAGE_BYTES = 64 << 20 /* of a listing; S3 puts 1,000 objects on one */
 };
 #define DEFAULT_TIME_LIMIT 30.0
-#define RETRY_LIMIT        60.0
-#define DEFAULT_CACHE      ((uint64_t)10 << 30)
+/* A request that fails is repeated for two of its limits of time, at least so many seconds. */
+#define LEAST_RETRY_LIMIT 10.0
+#define DEFAULT_CACHE     ((uint64_t)10 << 30)
 
 /* Ways to send requests: what this build has. */
 static const struct dl2_transport_driver *const drivers[] = {
@@ -190,10 +192,11 @@ static int open_parts(struct dl2_remote *remote, const char *address,
         dl2_error_prefix(error, "%s", address);
         DL2_TRY(status);
     }
+    const double time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT;
     remote->settings = (struct dl2_transport_settings){
         .requests = options->requests ? options->requests : DEFAULT_REQUESTS,
-        .time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT,
-        .retry_limit = RETRY_LIMIT,
+        .time_limit = time_limit,
+        .retry_limit = fmax(2 * time_limit, LEAST_RETRY_LIMIT),
         .is_s3 = remote->address.is_s3,
         .credentials = &remote->credentials,
     };
@@ -301,7 +304,8 @@ void dl2_remote_file_free(struct dl2_remote_file *file)
 static int take_identity(struct dl2_remote_file *file, const struct dl2_remote_transfer *transfer,
                          struct dl2_error *error)
 {
-    if (file->bytes != DL2_REMOTE_UNKNOWN && transfer->total != file->bytes)
+    if (file->bytes != DL2_REMOTE_UNKNOWN && transfer->total != DL2_REMOTE_UNKNOWN &&
+        transfer->total != file->bytes)
         return dl2_error_set(error, DL2_ERR_LOST,
                              "%s: the file has %" PRIu64 " bytes, and %" PRIu64
                              " are expected: it was changed since it was listed, or the index "
@@ -610,13 +614,19 @@ static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_byt
 int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_bytes, unsigned flags,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct dl2_remote_transfer transfer;
-    DL2_TRY(dl2_bytes_resize(out, FIRST_BYTES, error));
-    const int status = read_start(remote, name, out->data, FIRST_BYTES, flags & DL2_LOAD_OPTIONAL,
-                                  &transfer, error);
-    if (status <= 0) {
-        out->size = 0;
-        return status;
+    struct dl2_remote_transfer transfer = {.total = DL2_REMOTE_UNKNOWN};
+    /* A server that does not tell the size is asked for more, until it has no more. */
+    for (size_t size = FIRST_BYTES; transfer.total == DL2_REMOTE_UNKNOWN; size *= 16) {
+        if (size / 16 > max_bytes)
+            return dl2_error_set(error, DL2_ERR_LIMIT,
+                                 "%s: it passes the limit of %" PRIu64 " bytes", name, max_bytes);
+        DL2_TRY(dl2_bytes_resize(out, size, error));
+        const int status =
+            read_start(remote, name, out->data, size, flags & DL2_LOAD_OPTIONAL, &transfer, error);
+        if (status <= 0) {
+            out->size = 0;
+            return status;
+        }
     }
     if (transfer.total > max_bytes || transfer.total > SIZE_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT,
@@ -706,6 +716,11 @@ static int look_at_some(struct dl2_remote_file *files, int64_t *times_ns, size_t
             status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                    "%s: the server does not say when the file was changed "
                                    "(Last-Modified), by which reruns know it again",
+                                   transfer->what);
+        if (status == DL2_OK && transfer->total == DL2_REMOTE_UNKNOWN)
+            status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                   "%s: the server does not say how large the file is "
+                                   "(Content-Range); pack the images as tar",
                                    transfer->what);
         if (status == DL2_OK)
             status = take_identity(file, transfer, error);

@@ -57,7 +57,7 @@ struct dl2_remote_transfer {
     struct dl2_error error;
     long code; /* the server's; 0: none */
     size_t got;
-    uint64_t total;            /* bytes of the object; of ranges alone */
+    uint64_t total;            /* bytes of the object, or DL2_REMOTE_UNKNOWN; of ranges alone */
     char etag[DL2_ETAG_BYTES]; /* "" if the server gives none */
     int64_t changed;           /* Last-Modified, seconds since 1970; -1 if the server gives none */
     struct dl2_bytes body;     /* the caller's to free */

@@ -15,6 +15,7 @@
 #include "common/random.h"
 #include "config.h"
 #include "dataset/remote/listing.h"
+#include "dataset/remote/remote.h"
 
 #include <curl/curl.h>
 
@@ -93,7 +94,8 @@ static const char *header_of(const struct dl2_transfer_slot *slot, const char *n
                : "";
 }
 
-/* "bytes 0-99/1000" or, of an empty object, "bytes * /0" without the blank. */
+/* "bytes 0-99/1000", "bytes 0-99/" and a star where the server does not know the object's size, or
+ * of an empty object "bytes * /0" without the blank. */
 static void read_content_range(struct dl2_transfer_slot *slot)
 {
     const char *text = header_of(slot, "content-range");
@@ -106,6 +108,13 @@ static void read_content_range(struct dl2_transfer_slot *slot)
         slot->last = last;
         slot->has_range = slot->has_total = true;
         slot->transfer->total = total;
+    } else if (sscanf(text, "bytes %" SCNu64 "-%" SCNu64 "/*%n", &first, &last, &end) == 2 && end &&
+               !text[end]) {
+        const bool is_end = last - first < slot->transfer->size - 1; /* less than was asked for */
+        slot->first = first;
+        slot->last = last;
+        slot->has_range = true;
+        slot->transfer->total = is_end ? last + 1 : DL2_REMOTE_UNKNOWN;
     } else if (sscanf(text, "bytes */%" SCNu64 "%n", &total, &end) == 1 && !text[end]) {
         slot->has_total = true;
         slot->transfer->total = total;

@@ -118,6 +118,18 @@ right "a redirection to another host"
 fault latency
 bench 0
 right latency
+# A server that does not know how large files are: an index that is larger than what is asked for first, too.
+fault star
+bench 0
+right 'unknown sizes'
+mkdir "$work/noise/long" && cp "$work/noise/train/rose/1.ppm" "$work/noise/long/$(printf '%0200d' 1).ppm"
+for n in $(seq 2 400); do ln "$work/noise/long/$(printf '%0200d' 1).ppm" "$work/noise/long/$(printf '%0200d' "$n").ppm"; done
+expect 0 dl2-transcode --quiet --copy --container tar "$work/noise/long" "$work/www/long"
+rm -r "$work/noise/long"
+[ "$(wc -c <"$work/www/long/dl2-index.bin")" -gt 65536 ] || fail 'an index that one request reads'
+expect 0 dl2-load check "$at/long"
+grep -q '400 images, 0 bad' "$work/out" || fail 'images of a large index'
+fault ''
 
 # ---- Faults that stay: each has its name
 for case in "changed 1 .tar:the file was changed while it was read" "norange 1 .tar:the server cannot read parts of files" \
@@ -148,7 +160,11 @@ said "is read by requests"
 bench 1 --cold
 said "nothing to evict"
 
-# Requests in their limit: a server that never answers is given up.
+# Requests in their limit: a server that fails for good is given up in two limits or 10 s, and not in a minute; one that
+# never answers is given up.
+fault broken 1 .tar
+expect 1 timeout 45 dl2-load bench "$at/tar" --image-size 32 -b 4 --quiet --request-limit 1
+said 'status 500'
 fault stall
 expect 1 dl2-load check "$at/tar" --request-limit 0.3
 said "--request-limit"

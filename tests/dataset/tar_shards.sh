@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Tar shards as other programs write them, in every program: which member is the image, the same keys in several shards,
-# what is left out, and more shards than a process may open files.
+# what is left out, compressed files by other names, and more shards than a process may open files.
 . "$srcdir/tests/lib.sh"
 need tar tar
+need gzip gzip
 cd "$work" || exit 99
 
 # ---- Which member is the image: a photograph, and what depths look like
@@ -82,6 +83,12 @@ rm packed/ppm/dl2-index.bin # the keys are in the names of members
 expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=99 shards packed/ppm
 sums="$(sum shards) $(sum packed/ppm) $(sum copy)"
 is "$sums" "$(sum shards) $(sum shards) $(sum shards)" 'pixels and labels of shards, variants and copies'
+
+# ---- Compressed by another name
+mkdir zipped
+gzip -c shards/s-0.tar >zipped/s.tar
+expect 1 dl2-load check zipped
+said 'zipped/s.tar: it is compressed by gzip, though its name does not say so: decompress it, or call it .tar.gz'
 
 # ---- More shards than file descriptors: as with enough of them; where there are none left, no image is at fault
 mkdir many

@@ -1112,6 +1112,22 @@ static void test_tar_refusals(void **state)
     refuse("z.tgz", DL2_ERR_UNSUPPORTED, "make plain shards with dl2-transcode --copy");
     put("y.tar.zst");
     refuse("y.tar.zst", DL2_ERR_UNSUPPORTED, "decompress it");
+    /* The same by a name that does not say so; also where less than a header is there. */
+    put_bytes("c/x.tar", "\x1f\x8b\x08", 3);
+    refuse("c", DL2_ERR_UNSUPPORTED, "x.tar: it is compressed by gzip, though its name");
+    memset(large, 0, sizeof large);
+    memcpy(large, "\x28\xb5\x2f\xfd", 4);
+    put_bytes("c/x.tar", large, sizeof large);
+    refuse("c", DL2_ERR_UNSUPPORTED, "it is compressed by zstd");
+    put_bytes("c/x.tar",
+              "\xfd"
+              "7zXZ\0\0",
+              7);
+    refuse("c", DL2_ERR_UNSUPPORTED, "it is compressed by xz");
+    put_bytes("c/x.tar", "BZh91AY", 7);
+    refuse("c", DL2_ERR_UNSUPPORTED, "it is compressed by bzip2");
+    put_bytes("c/x.tar", "BZ", 2);
+    refuse("c", DL2_ERR_FORMAT, "cut short");
     tar_add(&tar, "%2E%2E.jpg", "x");
     tar_end(&tar, "e.tar");
     refuse("e.tar", DL2_ERR_FORMAT, "no name");

@@ -297,10 +297,14 @@ class Nifti(unittest.TestCase):
         for name, cut in ("short.nii.gz", -900), ("none.nii.gz", 100):
             whole = pathlib.Path(f"{self.place}/val/a/a.nii.gz").read_bytes()
             pathlib.Path(f"{self.place}/val/a/{name}").write_bytes(whole[:cut])
+        other_sum = whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]
+        pathlib.Path(f"{self.place}/val/a/sum.nii.gz").write_bytes(other_sum)
         with self.load(image_size=(8, 12, 14)) as ours:
             with self.assertWarns(UserWarning):
                 self.assertEqual(len([1 for found in epoch(ours).values() if found[2] >= 0]), 1)
-            self.assertEqual(len(ours.bad), 2)
+            said = "\n".join(map(str, ours.bad))
+            self.assertEqual(len(ours.bad), 3)
+            self.assertRegex(said, "sum.nii.gz: .*incorrect data check")
 
     def test_nibabel(self):
         try:

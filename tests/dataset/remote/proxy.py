@@ -94,10 +94,10 @@ async def serve_one(reader, writer):
         log(method, path, "stall")
         await asyncio.sleep(5)
         return False
-    if what in ("busy", "gone"):
-        code = "503 Slow Down" if what == "busy" else "404 Not Found"
-        log(method, path, code)
-        writer.write(f"HTTP/1.1 {code}\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n".encode())
+    if what in ("busy", "gone", "broken"):
+        code = {"busy": "503 Slow Down\r\nRetry-After: 1", "gone": "404 Not Found", "broken": "500 Broken"}[what]
+        log(method, path, code[:3])
+        writer.write(f"HTTP/1.1 {code}\r\nContent-Length: 0\r\n\r\n".encode())
         return True
     if what == "redirect":
         log(method, path, 302)
@@ -127,6 +127,8 @@ async def serve_one(reader, writer):
         put(answer, "content-range", text)
     if what == "changed" and value(answer, "etag"):
         put(answer, "etag", f'"{count}"')
+    if what == "star":
+        put(answer, "content-range", re.sub(r"/\d+", "/*", value(answer, "content-range") or ""))
     if what == "grown":
         put(answer, "content-range", re.sub(r"/\d+", "/99999999", value(answer, "content-range") or ""))
     log(method, path, status.split(" ")[1], what)
