@@ -234,7 +234,7 @@ bad_list() { # TEXT LINE...
 image='no ise/train/rose/1.ppm'
 bad_list "bad.txt: line 2: $at/lists/absent.ppm: " "$image a" 'absent.ppm b'
 bad_list 'bad.txt: line 1: a path from / has no place on a server' "/$image a"
-bad_list 'bad.txt: line 1: a path with . or ..' "../$image a"
+bad_list 'bad.txt: line 1: a path with ..' "../$image a"
 bad_list 'on another server than the list' 'http://127.0.0.1:1/x.ppm a'
 bad_list 'in another bucket than the list' 's3://bucket/x.ppm a'
 bad_list 'an encoded slash' "$at/lists%2Fx.ppm a"
