@@ -25,7 +25,6 @@ root=$folder/$release
 if [ ! -d "$root" ]; then
     packages=$(awk '$2 ~ /(^|,)(build|study|demo|check)(,|$)/ { print $1 }' "$source/study/packages.txt")
     rm -rf "$root.new"
-    # Scripts of its packages find no /proc of ours to stop servers by.
     mmdebstrap --quiet --variant=minbase --include="git $(echo $packages)" "$release" "$root.new"
     mv "$root.new" "$root"
 fi
@@ -37,7 +36,7 @@ else
 fi
 
 # A name space of its own for mounts and processes: all that the tests start ends with it.
-study="make study OUT=small-study CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS=1"
+study="make study OUT=small-study CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS=2"
 check="make check -k ${*:+TESTS='$*'}"
 exec unshare --mount --pid --fork sh -ec '
     mount --make-rprivate /

@@ -20,7 +20,7 @@ TEST_EXTENSIONS = .sh
 TEST_LIMIT = 1800
 LOG_COMPILER = timeout --foreground --verbose --kill-after=30 $(TEST_LIMIT)
 SH_LOG_COMPILER = $(LOG_COMPILER) $(SHELL)
-EXTRA_DIST += tests/arm.sh tests/lib.sh tests/tsan.supp tests/unit.h
+EXTRA_DIST += tests/arm.sh tests/debian.sh tests/lib.sh tests/tsan.supp tests/unit.h
 
 # A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which
 # replays a corpus, otherwise. A shell test makes the corpus and runs `fuzz_X -runs=0 FOLDER`.
