@@ -46,7 +46,7 @@ done
 grep -q '; 1 of 4 parts are missing, the first is 4/4$' "$work/out" || fail "which part: $(cat "$work/out")"
 # A part whose scores were damaged, which the last one finds
 cp "$work/parts/.scores.json.part-2-of-4.scores" "$work/kept"
-for change in 's/^end$//' '$d' '2s/ [0-9]* / 99999 /' '2s/0x/zz/' 's,^dl2-quality-part/2 .,&x,' '3d'; do
+for change in 's/^end$//' '$d' '2s/ [0-9]* / 99999 /' '2s/0x/zz/' 's,^dl2-quality-part/3 .,&x,' '3d'; do
     sed "$change" "$work/kept" >"$work/parts/.scores.json.part-2-of-4.scores"
     quality 1 "$work/parts" --part 4/4
     said 'the scores of part 2/4 are damaged; run that part again'

@@ -47,7 +47,7 @@ GIVEN_SHELL = {
     "dl2-train": """dl2-transcode --q 10,25 photos variants
         printf '%s\n' '{"name": "slow", "lr": 0.01}' '{"name": "fast", "lr": 0.1}' >rates.jsonl""",
     "docs/coming-from.md": "dl2-transcode --quiet --copy --container=tar scenes shards",
-    "docs/analysis.md": "cp -r study-out/demo photos-study",
+    "docs/analysis.md": "mkdir study-out/demo/report; dl2-report study-out/demo -o study-out/demo/report/report.html; cp -r study-out/demo photos-study",
     "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet --copy --container=tar photos shards",
     "docs/loading.md": """export PYTHONPATH=$PWD/build/python
         dl2-transcode --quiet --copy --container=tar scenes shards
