@@ -38,6 +38,6 @@ said "--sensitivity"
 expect 2 evaluate run/$CK --val data --out bad --sensitivity three.json --ranks 2
 said "--sensitivity works with one process only"
 expect 2 evaluate run/$CK --val data --out bad --sensitivity three.json --amp bf16
-said "--sensitivity needs --amp fp32"
+said "--sensitivity needs --amp off"
 [ ! -e three.json ] || fail "something was written"
 exit 0
