@@ -56,11 +56,11 @@ bin=$1 data=$2 out=$3
 case $CODECS in png) lossy= ;; *) lossy='--q 20,80' ;; esac
 "$bin/dl2-transcode" --quiet --codec "$CODECS" $lossy "$data" "$out/variants"
 "$bin/dl2-quality" --quiet --json-dir "$out/quality" "$data" "$out"/variants/*
-for variant in "$out"/variants/*; do
-    name=${variant##*/}
+for variant in "$data" "$out"/variants/*; do
+    case $variant in "$data") name=raw ;; *) name=${variant##*/} ;; esac
     "$bin/dl2-load" --quiet -j 1 --image-size 16 --batch 8 --name "$name" --json "$out/load-$name.json" bench "$variant"
     "$bin/dl2-train" --quiet -j 1 --threads 1 -d "$variant" -a convnet --image-size 16 -b 8 -e 2 --device "${DEVICE:-auto}" \
-        --out "$out/train/$name/convnet/seed-1"
+        --out "$out/train/$name/convnet/seed-0"
 done
 "$bin/dl2-report" -o "$out/report.html" "$out"
 test -s "$out/report.html"

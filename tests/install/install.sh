@@ -46,7 +46,7 @@ done
 
 # Exported is what they declare and do not define.
 (cd "$headers" && for header in $(find . -name '*.h'); do echo "#include <${header#./}>"; done) >"$work/all.c"
-$CC $cflags -E "$work/all.c" >"$work/all.i"
+$CC $cflags -E -P "$work/all.c" >"$work/all.i" # -P: no line marks, which would cut lines
 names() { grep -o '\<dl2_[a-z0-9_]* *(' | tr -d ' (' | sort -u; }
 grep '^static inline' "$work/all.i" | names >"$work/defined"
 names <"$work/all.i" | grep -vxF -f "$work/defined" >"$work/declared"

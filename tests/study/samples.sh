@@ -34,7 +34,7 @@ grep -q 'Tolerance: 1 point of accuracy, which is the mean over classes of the i
 grep -q 'not of the choice of the 4 for validation' of-masks/report/report.html || fail "no word of chance"
 
 # A network for classes beside one for masks is no variant of it.
-expect 0 dl2-train --quiet -d data --epochs 1 --image-size 8 --out of-masks/train/raw/zconvnet/seed-1
+expect 0 dl2-train --quiet -d data -a vit_tiny --epochs 1 --image-size 8 --seed 1 --out of-masks/train/raw/vit_tiny/seed-1
 expect 0 dl2-report of-masks
-said 'left out: raw, zconvnet, seed 1: its accuracy is top-1, that of the trainings before it mIoU'
+said 'left out: raw, vit_tiny, seed 1: its accuracy is top-1, that of the trainings before it mIoU'
 exit 0

@@ -120,5 +120,5 @@ printf '#!/bin/sh\nfor word; do [ "$word" != --list ] || exec %s "$@"; done\nech
 expect 2 study QUALITIES=50 OUT=killed ENGINE=slurm PROGRAMS="$programs" TRAIN_ON= SEEDS='1 2' TRAINERS=2 train
 said 'train/raw/convnet/seed-2 was not done'
 said 'no room left'
-said '2 steps failed:'
+said '1 step failed:'
 exit 0
