@@ -98,7 +98,7 @@ static void test_rounds(void **state)
     assert_int_equal(train->sure, 2);
     assert_says(train,
                 "b is the fastest to train on of those within 1 point: 467 images/s, 2 times "
-                "the original's (95% interval 2 to 2).");
+                "the original's (95% interval 2 to 2 in this run).");
     assert_says(train, " a may be as fast.");
     assert_string_equal(train->gain, "2 times as fast");
     /* The loader was measured once. */
@@ -208,8 +208,8 @@ static void test_family(void **state)
     of = speeds.variants;
     assert_false(of[1].faster[DL2_SPEED_TRAIN] || of[2].faster[DL2_SPEED_TRAIN]);
     assert_int_equal(train->sure, 3);
-    assert_says(train, "No variant within 1 point is faster to train on than the original for "
-                       "certain. a was measured to be: 1");
+    assert_says(train, "No variant within 1 point is shown to be faster to train on than the "
+                       "original. a was measured to be: 1");
     assert_says(train, "Its own interval is above 1, but not by enough for one of 2 claims.");
     assert_true(dl2_ratio_low(&of[1].ratio[DL2_SPEED_TRAIN]) > 1);
     set_rates(&rows[2], &rows[0], 1.4, 6.5);
@@ -282,7 +282,7 @@ static void test_none(void **state)
     judge(rows, 2, 1, NAN);
     assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 2);
     assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
-                "No variant within 1 point is faster to train on than the original for certain. a "
+                "No variant within 1 point is shown to be faster to train on than the original. a "
                 "was measured to be: 101 images/s, 1.01 times");
     assert_says(&speeds.fastest[DL2_SPEED_LOAD],
                 "No variant was measured to be faster to load than the original.");
