@@ -168,38 +168,27 @@ static size_t jpeg_end_of_scan(const uint8_t *data, size_t size, size_t at, size
     return size;
 }
 
-/* Adds up the bytes of scans; where the image's end marker is, or `size`. */
-static size_t jpeg_add_scans(const uint8_t *data, size_t size, size_t *coded)
+/* The bytes of scans, and in *tail those behind the image's end. */
+static size_t jpeg_add_scans(const uint8_t *data, size_t size, size_t *tail)
 {
     struct dl2_jpeg_marker marker = {.end = 2};
-    size_t restarts = 0, at = 2;
-    *coded = 0;
-    if (size < at)
-        return size;
-    for (;; at = marker.end) {
-        while (size - at > 2 && data[at] == 0xff && data[at + 1] == 0xff) /* fill */
-            at++;
-        if (size - at >= 2 && data[at] == 0xff && data[at + 1] == DL2_JPEG_EOI)
-            break;
-        if (!dl2_jpeg_next_marker(&marker, data, size)) {
-            at = size;
-            break;
-        }
+    size_t coded = 0, restarts = 0;
+    while (marker.end < size && dl2_jpeg_next_marker(&marker, data, size)) {
         if (marker.code != DL2_JPEG_SOS)
             continue;
         const size_t end = jpeg_end_of_scan(data, size, marker.end, &restarts);
-        *coded += end - marker.end;
+        coded += end - marker.end;
         marker.end = end;
     }
-    *coded -= 2 * restarts;
-    return at;
+    const size_t code = marker.end < size ? dl2_jpeg_find_marker(data, marker.end, size) : size;
+    *tail = code < size && data[code] == DL2_JPEG_EOI ? size - code - 1 : 0;
+    return coded - 2 * restarts;
 }
 
 size_t dl2_jpeg_coded_bytes(const uint8_t *data, size_t size)
 {
-    size_t coded;
-    jpeg_add_scans(data, size, &coded);
-    return coded;
+    size_t tail;
+    return jpeg_add_scans(data, size, &tail);
 }
 
 bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding)
@@ -214,8 +203,6 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
     coding->colour = jpeg_colour(&headers);
     coding->common = headers.bits == 8 && !headers.arithmetic &&
                      (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
-    size_t coded;
-    const size_t end = jpeg_add_scans(data, size, &coded);
-    coding->tail = size - end > 2 ? size - end - 2 : 0;
+    jpeg_add_scans(data, size, &coding->tail);
     return true;
 }

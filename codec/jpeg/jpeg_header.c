@@ -18,7 +18,7 @@ bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, s
     size_t at = marker->end;
     while (size - at >= 4 && data[at] == 0xff && data[at + 1] == 0xff) /* fill */
         at++;
-    if (size - at < 4 || data[at] != 0xff)
+    if (size - at < 4 || data[at] != 0xff || data[at + 1] == DL2_JPEG_EOI)
         return false;
     const size_t length = dl2_read_u16(data + at + 2);
     if (length < 2 || length > size - at - 2)

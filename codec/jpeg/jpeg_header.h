@@ -32,8 +32,8 @@ struct dl2_jpeg_marker {
     size_t size; /* of the body */
 };
 
-/* The marker that begins at marker->end; false where none lies within `size`. A file's first one
- * begins at 2. */
+/* The marker that begins at marker->end; false where none lies within `size`, and at the end of the
+ * image. A file's first one begins at 2. */
 bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, size_t size);
 
 /* Where the code of the next marker in entropy-coded data is, from `at` on; `size`: nowhere. */

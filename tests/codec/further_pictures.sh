@@ -55,9 +55,7 @@ picture stills/c/two.ppm 64 48 4
 picture stills/c/part.ppm 40 30 5
 expect 0 dl2-transcode --quiet --codec webp --q 80 stills encoded
 mkdir -p moving/c
-for name in one part; do
-    dl2-transcode --quiet --codec ppm encoded/webp-80 still-pixels || exit 99
-done
+dl2-transcode --quiet --codec ppm encoded/webp-80 still-pixels || exit 99
 make_file webp encoded/webp-80/c/one.webp encoded/webp-80/c/two.webp 64 48 0 0 moving/c/whole.webp
 make_file webp encoded/webp-80/c/part.webp encoded/webp-80/c/two.webp 40 30 8 6 moving/c/part.webp
 expect 0 dl2-load check moving
