@@ -85,11 +85,13 @@ const uint32_t *dl2_coco_shape(const struct dl2_coco *coco,
                                const struct dl2_annotation *annotation);
 
 /*
- * Reads the next run, number `count`, of COCO's compressed run lengths, which *text goes behind:
- * groups of five bits, the low ones first, of what differs from the run but one before, which is in
- * `runs`. False where the text is damaged.
+ * Appends the run lengths of `counts`, COCO's list of numbers or compressed text, to `runs`, as
+ * uint32_t. Compressed runs are groups of five bits, the low ones first; from the fourth run on
+ * they are what differs from the run but one before. 1; 0 where they are damaged, or do not fill so
+ * many pixels; negative: no memory.
  */
-bool dl2_coco_next_run(const char **text, const uint32_t *runs, size_t count, int64_t *run);
+int dl2_coco_read_runs(const json_t *counts, uint64_t pixels, struct dl2_bytes *runs,
+                       struct dl2_error *error);
 
 /* Beyond this, pixels, no coordinate of a polygon is accepted. */
 #define DL2_POLYGON_MAX 1e6

@@ -356,7 +356,8 @@ static int take_polygons(struct dl2_coco *coco, const json_t *polygons, const ch
     return DL2_OK;
 }
 
-bool dl2_coco_next_run(const char **text, const uint32_t *runs, size_t count, int64_t *run)
+/* A number of compressed run lengths, which *text goes behind; false: it is damaged. */
+static bool take_number(const char **text, int64_t *number)
 {
     const char *at = *text;
     int64_t value = 0;
@@ -370,9 +371,29 @@ bool dl2_coco_next_run(const char **text, const uint32_t *runs, size_t count, in
     } while (group & 32);
     if (group & 16)
         value -= (int64_t)1 << bits;
-    *run = value + (count > 2 ? runs[count - 2] : 0);
+    *number = value;
     *text = at;
     return true;
+}
+
+int dl2_coco_read_runs(const json_t *counts, uint64_t pixels, struct dl2_bytes *runs,
+                       struct dl2_error *error)
+{
+    const char *text = json_string_value(counts);
+    for (size_t i = 0; text ? *text != '\0' : i < json_array_size(counts); i++) {
+        const json_t *number = text ? NULL : json_array_get(counts, i);
+        int64_t run = json_integer_value(number);
+        if (text ? !take_number(&text, &run) : !json_is_integer(number))
+            return 0;
+        if (text && i > 2)
+            run += ((const uint32_t *)(void *)(runs->data + runs->size))[-2];
+        if (run < 0 || run > UINT32_MAX || (uint64_t)run > pixels)
+            return 0;
+        const uint32_t length = (uint32_t)run;
+        pixels -= length;
+        DL2_TRY(dl2_bytes_append(runs, &length, sizeof length, error));
+    }
+    return !pixels;
 }
 
 static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **why,
@@ -380,11 +401,10 @@ static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **wh
 {
     const json_t *size = json_object_get(shape, "size"), *counts = json_object_get(shape, "counts");
     const json_t *height = json_array_get(size, 0), *width = json_array_get(size, 1);
-    const char *text = json_string_value(counts);
     if (!json_is_integer(height) || !json_is_integer(width) || json_array_size(size) != 2 ||
         json_integer_value(height) < 1 || json_integer_value(height) > MAX_SIDE ||
         json_integer_value(width) < 1 || json_integer_value(width) > MAX_SIDE ||
-        (!text && !json_is_array(counts))) {
+        (!json_is_string(counts) && !json_is_array(counts))) {
         *why = "has run lengths without size and counts";
         return DL2_OK;
     }
@@ -393,25 +413,14 @@ static int take_runs(struct dl2_coco *coco, const json_t *shape, const char **wh
     DL2_TRY(add_word(coco, (uint32_t)json_integer_value(width), error));
     const size_t at = coco->shapes.size;
     DL2_TRY(add_word(coco, 0, error));
-    int64_t left = json_integer_value(height) * json_integer_value(width), run;
-    size_t count = 0;
-    while (text ? *text != '\0' : count < json_array_size(counts)) {
-        const uint32_t *runs = (const uint32_t *)(void *)(coco->shapes.data + at) + 1;
-        const json_t *number = text ? NULL : json_array_get(counts, count);
-        run = json_integer_value(number);
-        const bool read =
-            text ? dl2_coco_next_run(&text, runs, count, &run) : json_is_integer(number);
-        if (!read || run < 0 || run > left || run > UINT32_MAX) {
-            *why = "has run lengths that are damaged, or do not fit their size";
-            return DL2_OK;
-        }
-        left -= run;
-        DL2_TRY(add_word(coco, (uint32_t)run, error));
-        count++;
-    }
-    if (left)
-        *why = "has run lengths that do not fit their size";
-    ((uint32_t *)(void *)(coco->shapes.data + at))[0] = (uint32_t)count;
+    const int read = dl2_coco_read_runs(
+        counts, (uint64_t)(json_integer_value(height) * json_integer_value(width)), &coco->shapes,
+        error);
+    DL2_TRY(read);
+    if (!read)
+        *why = "has run lengths that are damaged, or do not fit their size";
+    ((uint32_t *)(void *)(coco->shapes.data + at))[0] =
+        (uint32_t)((coco->shapes.size - at) / sizeof(uint32_t) - 1);
     return DL2_OK;
 }
 

@@ -39,13 +39,14 @@ static int is_label_file(const struct dl2_source_items *source, const char *path
     return is;
 }
 
-/* Has a file the members of COCO's? */
+/* Has a file the members of COCO's? Of one that is too large the user hears later. */
 static bool looks_like_coco(const char *path)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
-    return dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, NULL) == DL2_OK && text.size &&
-           memmem(text.data, text.size, "\"images\"", 8) &&
-           memmem(text.data, text.size, "\"annotations\"", 13);
+    const int status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, NULL);
+    return status == DL2_ERR_LIMIT ||
+           (status == DL2_OK && text.size && memmem(text.data, text.size, "\"images\"", 8) &&
+            memmem(text.data, text.size, "\"annotations\"", 13));
 }
 
 int dl2_annotations_list(struct dl2_source_items *source, const char *root, struct dl2_error *error)
@@ -60,8 +61,8 @@ int dl2_annotations_list(struct dl2_source_items *source, const char *root, stru
         const bool xml = !strcmp(extension, "xml"), json = !strcmp(extension, "json");
         const int labels = is_label_file(source, path, error);
         DL2_TRY(labels);
-        if ((xml || json) && dl2_sidecars_is_companion(&keys, path))
-            continue; /* it is copied */
+        if (!(xml || json || labels) || dl2_sidecars_is_companion(&keys, path))
+            continue; /* what lies beside an image is copied with it */
         source->unscaled += xml;
         if (labels || (json && whole && looks_like_coco(whole)))
             DL2_TRY(dl2_list_append(&source->annotations, &source->annotation_count, strdup(path),
@@ -99,8 +100,8 @@ struct rewriting {
     const struct dl2_coco *coco;
     struct placed *images; /* [items], by their samples' numbers */
     FILE *out;
-    bool first;                        /* element of an array */
-    struct dl2_bytes ends, runs, text; /* of run lengths */
+    bool first;                           /* element of an array */
+    struct dl2_bytes runs, resized, text; /* of run lengths */
     size_t kept_images, kept_objects, lost_images, lost_objects;
 };
 
@@ -135,60 +136,21 @@ static const struct placed *find_placed(const struct rewriting *rewriting, const
 
 /* ---- Shapes */
 
-/* Replaces a number by its multiple, to a thousandth of a pixel. */
-static void scale_number(json_t *array, size_t i, double scale)
+/* A number's multiple, to a thousandth of a pixel; NULL of what is no number. */
+static json_t *scaled(const json_t *number, double scale)
 {
-    const json_t *number = json_array_get(array, i);
-    if (json_is_number(number))
-        json_array_set_new(array, i,
-                           json_real(round(json_number_value(number) * scale * 1000) / 1000));
+    return json_is_number(number)
+               ? json_real(round(json_number_value(number) * scale * 1000) / 1000)
+               : NULL;
 }
 
-/* x, y and perhaps more, again and again: `step` numbers each. */
+/* x, y and perhaps more, again and again: `step` numbers each. What is no number stays. */
 static void scale_points(json_t *array, size_t step, double across, double down)
 {
     for (size_t i = 0; i < json_array_size(array); i++)
         if (i % step < 2)
-            scale_number(array, i, i % step ? down : across);
-}
-
-/* Reads run lengths into rewriting->ends, where each run ends; false: they do not fill their size.
- */
-static int read_runs(struct rewriting *rewriting, const json_t *counts, uint64_t pixels,
-                     struct dl2_error *error)
-{
-    const char *text = json_string_value(counts);
-    uint64_t at = 0;
-    rewriting->ends.size = rewriting->runs.size = 0;
-    for (size_t i = 0; text ? *text != '\0' : i < json_array_size(counts); i++) {
-        const json_t *number = text ? NULL : json_array_get(counts, i);
-        int64_t run = json_integer_value(number);
-        const uint32_t *runs = (const uint32_t *)(void *)rewriting->runs.data;
-        if (text ? !dl2_coco_next_run(&text, runs, i, &run) : !json_is_integer(number))
-            return false;
-        if (run < 0 || run > UINT32_MAX || (uint64_t)run > pixels - at)
-            return false;
-        const uint32_t length = (uint32_t)run;
-        at += length;
-        DL2_TRY(dl2_bytes_append(&rewriting->runs, &length, sizeof length, error));
-        DL2_TRY(dl2_bytes_append(&rewriting->ends, &at, sizeof at, error));
-    }
-    return at == pixels;
-}
-
-/* The run that a pixel is in, by the pixels' order. */
-static size_t find_run(const struct rewriting *rewriting, uint64_t pixel)
-{
-    const uint64_t *ends = (const uint64_t *)(void *)rewriting->ends.data;
-    size_t low = 0, high = rewriting->ends.size / sizeof *ends;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (ends[middle] <= pixel)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+            json_array_set_new(array, i,
+                               scaled(json_array_get(array, i), i % step ? down : across));
 }
 
 /* Where the middle of a pixel of the smaller image lies in the larger one. */
@@ -198,36 +160,42 @@ static uint32_t nearest(uint32_t at, uint32_t new_side, uint32_t side)
     return found < side ? found : side - 1;
 }
 
-/* Makes rewriting->runs those of the nearest pixels. */
+/* Makes rewriting->resized of rewriting->runs, by the nearest pixels. */
 static int resize_runs(struct rewriting *rewriting, const struct placed *image,
                        struct dl2_error *error)
 {
-    bool inside = false;
+    const uint32_t *runs = (const uint32_t *)(void *)rewriting->runs.data;
+    size_t run = 0;         /* that the pixel is in */
+    uint64_t end = runs[0]; /* of that run */
+    size_t made = 0;
     uint32_t length = 0;
-    rewriting->runs.size = 0;
+    rewriting->resized.size = 0;
     for (uint32_t x = 0; x < image->new_width; x++) {
         const uint64_t column =
             (uint64_t)nearest(x, image->new_width, image->width) * image->height;
         for (uint32_t y = 0; y < image->new_height; y++) {
-            const bool set =
-                find_run(rewriting, column + nearest(y, image->new_height, image->height)) % 2;
-            if (set != inside) {
-                DL2_TRY(dl2_bytes_append(&rewriting->runs, &length, sizeof length, error));
+            const uint64_t pixel = column + nearest(y, image->new_height, image->height);
+            while (pixel >= end)
+                end += runs[++run];
+            while (pixel < end - runs[run]) /* a column that comes again */
+                end -= runs[run--];
+            if (run % 2 != made % 2) {
+                DL2_TRY(dl2_bytes_append(&rewriting->resized, &length, sizeof length, error));
                 length = 0;
+                made++;
             }
-            inside = set;
             length++;
         }
     }
-    return dl2_bytes_append(&rewriting->runs, &length, sizeof length, error);
+    return dl2_bytes_append(&rewriting->resized, &length, sizeof length, error);
 }
 
-/* COCO's compressed text of rewriting->runs: dl2_coco_next_run() reads it. */
+/* COCO's compressed text of rewriting->resized: dl2_coco_read_runs() reads it. */
 static int print_runs(struct rewriting *rewriting, struct dl2_error *error)
 {
-    const uint32_t *runs = (const uint32_t *)(void *)rewriting->runs.data;
+    const uint32_t *runs = (const uint32_t *)(void *)rewriting->resized.data;
     rewriting->text.size = 0;
-    for (size_t i = 0; i < rewriting->runs.size / sizeof *runs; i++) {
+    for (size_t i = 0; i < rewriting->resized.size / sizeof *runs; i++) {
         int64_t rest = (int64_t)runs[i] - (i > 2 ? (int64_t)runs[i - 2] : 0);
         bool more = true;
         while (more) {
@@ -250,7 +218,9 @@ static int scale_runs(struct rewriting *rewriting, json_t *shape, const struct p
     if (json_integer_value(json_array_get(size, 0)) != image->height ||
         json_integer_value(json_array_get(size, 1)) != image->width)
         return 0;
-    const int read = read_runs(rewriting, counts, (uint64_t)image->width * image->height, error);
+    rewriting->runs.size = 0;
+    const int read =
+        dl2_coco_read_runs(counts, (uint64_t)image->width * image->height, &rewriting->runs, error);
     if (read <= 0)
         return read;
     DL2_TRY(resize_runs(rewriting, image, error));
@@ -262,9 +232,9 @@ static int scale_runs(struct rewriting *rewriting, json_t *shape, const struct p
                             json_stringn((const char *)rewriting->text.data, rewriting->text.size));
         return 1;
     }
-    runs = (const uint32_t *)(void *)rewriting->runs.data;
+    runs = (const uint32_t *)(void *)rewriting->resized.data;
     json_array_clear(counts);
-    for (size_t i = 0; i < rewriting->runs.size / sizeof *runs; i++)
+    for (size_t i = 0; i < rewriting->resized.size / sizeof *runs; i++)
         json_array_append_new(counts, json_integer(runs[i]));
     return 1;
 }
@@ -275,15 +245,11 @@ static int scale_object(struct rewriting *rewriting, json_t *object, const struc
 {
     const double across = (double)image->new_width / image->width;
     const double down = (double)image->new_height / image->height;
-    const json_t *area = json_object_get(object, "area");
     json_t *shape = json_object_get(object, "segmentation"), *polygon;
     size_t i;
     scale_points(json_object_get(object, "bbox"), 2, across, down);
     scale_points(json_object_get(object, "keypoints"), 3, across, down);
-    if (json_is_number(area))
-        json_object_set_new(
-            object, "area",
-            json_real(round(json_number_value(area) * across * down * 1000) / 1000));
+    json_object_set_new(object, "area", scaled(json_object_get(object, "area"), across * down));
     if (json_is_object(shape))
         return scale_runs(rewriting, shape, image, error);
     json_array_foreach(shape, i, polygon) scale_points(polygon, 2, across, down);
@@ -502,8 +468,8 @@ static int open_coco(struct coco_file *file, const struct dl2_dataset *dataset,
 {
     if (file->coco)
         return DL2_OK;
-    DL2_TRY(dl2_coco_open(file->path, dataset, false, &file->coco, error));
-    return dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, error);
+    DL2_TRY(dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, error));
+    return dl2_coco_open(file->path, dataset, false, &file->coco, error);
 }
 
 static int scale_coco(const struct coco_file *file, const struct dl2_variant *variant,
@@ -516,8 +482,8 @@ static int scale_coco(const struct coco_file *file, const struct dl2_variant *va
     if (status == DL2_OK)
         tell(&rewriting, path, progress);
     free(rewriting.images);
-    dl2_bytes_free(&rewriting.ends);
     dl2_bytes_free(&rewriting.runs);
+    dl2_bytes_free(&rewriting.resized);
     dl2_bytes_free(&rewriting.text);
     return status;
 }
@@ -565,18 +531,18 @@ static int scale_coco_for_all(struct coco_file *file, const struct dl2_variant *
 static int copy_labels(const struct coco_file *file, const struct dl2_variant *variants,
                        size_t count, struct dl2_error *error)
 {
-    struct dl2_sidecar labels = {.extension = (char *)"txt"};
-    DL2_AUTO_FREE char *stem = strndup(file->name, dl2_path_stem_length(file->name));
-    int status = stem ? dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &labels.bytes, error)
-                      : dl2_error_memory(error, "annotations");
-    for (size_t v = 0; v < count && status == DL2_OK; v++) {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_TRY(dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &text, error));
+    for (size_t v = 0; v < count; v++) {
         DL2_AUTO_FREE char *to = dl2_path_join(variants[v].root, file->name);
-        status = to ? dl2_make_folder_of(to, error) : dl2_error_memory(error, "annotations");
-        if (status == DL2_OK)
-            status = dl2_sidecars_write(variants[v].root, stem, &labels, error);
+        if (!to)
+            return dl2_error_memory(error, "annotations");
+        if (dl2_file_has(to, text.data, text.size))
+            continue;
+        DL2_TRY(dl2_make_folder_of(to, error));
+        DL2_TRY(dl2_file_write(to, text.data, text.size, error));
     }
-    dl2_bytes_free(&labels.bytes);
-    return status;
+    return DL2_OK;
 }
 
 int dl2_annotations_write(const struct dl2_source_items *source, const struct dl2_variant *variants,

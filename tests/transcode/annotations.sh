@@ -177,6 +177,16 @@ run 0 --q 50 --short 15 "$src" "$work/out-dir"
 said "annotations/texts.json: 3 images and 9 objects, at the variant's sizes; left out: 1 images"
 is "$(grep -o '"seven"' "$work/out-dir/jpeg-50@15/annotations/texts.json" | wc -l)" 4 'texts of a variant'
 rm "$src/annotations/texts.json"
+# Of smaller images than the source's, so that shapes grow.
+sed 's/7: (40, 30)/7: (20, 15)/' "$work/coco.py" >"$work/smaller.py"
+"$PYTHON3" "$work/smaller.py" make "$src/annotations/smaller.json" || fail 'smaller.json'
+run 0 --q 50 --short 25,full "$src" "$work/out-dir"
+for variant in jpeg-50@25 jpeg-50; do
+    resized=$("$PYTHON3" "$work/smaller.py" check "$src/annotations/smaller.json" "$work/out-dir/$variant/annotations/smaller.json" \
+        "$work/out-dir/$variant" jpg) || fail "$variant: shapes that grow"
+    is "$resized" 3 "objects of $variant that grow"
+done
+rm "$src/annotations/smaller.json"
 # A variant of a variant.
 run 0 --codec ppm --short 9 "$work/out-dir/ppm@15" "$work/again"
 is "$(grep -c dl2_variant "$work/again/ppm@9/annotations/instances.json")" 1 'the name of the variant'
@@ -186,11 +196,13 @@ sed 's/"width": 40/"width": 60/' "$src/annotations/instances.json" >"$src/annota
 head -c 900 "$src/annotations/instances.json" >"$src/annotations/cut.json"
 sed -i 's/^{/{"images": [], /' "$src/annotations/cut.json"
 sed 's/"counts": \[[0-9]*,/"counts": [1,/' "$src/annotations/instances.json" >"$src/annotations/broken.json"
+truncate -s 1073741825 "$src/annotations/large.json"
 run 0 --q 50 --short 15 "$src" "$work/out-dir"
 said "annotations/odd.json: 2 images and 6 objects, at the variant's sizes; left out: 2 images"
 said "$src/annotations/cut.json: annotations: is cut short: it ends where the rest of a value should be; variants get no such file"
 said "annotations/broken.json: 3 images and 8 objects, at the variant's sizes; left out: 1 images that the variant lacks or that have another aspect than their files, and 2 objects of these or with broken shapes"
-rm "$src/annotations/odd.json" "$src/annotations/cut.json" "$src/annotations/broken.json"
+said "$src/annotations/large.json: 1073741825 bytes pass the limit of 1073741824; variants get no such file"
+rm "$src/annotations/odd.json" "$src/annotations/cut.json" "$src/annotations/broken.json" "$src/annotations/large.json"
 
 # ---- YOLO's labels come along, and follow; XML is said, as is all of packed variants
 mkdir -p "$work/yolo/labels/train" "$work/yolo/Annotations"
