@@ -66,11 +66,10 @@ enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
 enum { TRELLIS, TURN };
 static const struct dl2_setting jpeg_settings[] = {
-    [TRELLIS] =
-        {.name = "trellis",
-         .words = dl2_setting_no_yes,
-         .help = "levels chosen by rate and distortion: a smaller squared error at equal bytes, "
-                 "and a larger loss of networks"},
+    [TRELLIS] = {.name = "trellis",
+                 .words = dl2_setting_no_yes,
+                 .help = "levels chosen by rate and distortion: smaller files at equal squared "
+                         "error, larger ones at equal loss of a network"},
     [TURN] = {.name = "turn",
               .words = dl2_setting_no_yes,
               .help = "wide images on their side, with an EXIF orientation: crops read less"},

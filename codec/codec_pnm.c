@@ -107,8 +107,7 @@ static int pnm_scale_samples(const struct pnm_header *header, const uint8_t *sam
     const uint32_t maximum = header->maximum;
     const size_t step = pnm_sample_bytes(header), pixel = step * header->channels;
     for (uint32_t row = 0; row < image->height; row++) {
-        const uint8_t *in =
-            samples + ((uint64_t)(y + row) * header->width + x) * pixel;
+        const uint8_t *in = samples + ((uint64_t)(y + row) * header->width + x) * pixel;
         uint8_t *out = image->data + row * image->stride;
         for (size_t i = 0; i < image->stride; i++, in += step) {
             uint32_t value;
@@ -135,7 +134,7 @@ static int pnm_copy_text(const struct pnm_state *pnm, uint64_t samples, uint8_t 
     size_t at = header->pixels_at;
     for (; samples; samples--, out += step) {
         uint32_t value;
-        /* Of "101" only the first digit. */
+        /* A bit is one digit: "101" is three. */
         while (header->bits && at < pnm->base.size && pnm_is_space(data[at]))
             at++;
         const size_t size =
@@ -166,8 +165,8 @@ static void pnm_copy_bits(const struct pnm_state *pnm, uint8_t *out)
             *out++ = row[x / 8] >> (7 - x % 8) & 1 ? 0 : 255;
 }
 
-/* Sets *out to the samples as a binary file of bytes has them. The size is within the limit, so that
- * nothing overflows: at most 2^32 pixels. */
+/* Sets *out to the samples as a binary file of bytes has them. The size is within the limit, so
+ * that nothing overflows: at most 2^32 pixels. */
 static int pnm_find_samples(struct pnm_state *pnm, const uint8_t **out, struct dl2_error *error)
 {
     const struct pnm_header *header = &pnm->header;

@@ -3,10 +3,10 @@
  * TIFF and BigTIFF through libtiff: the first page of a file; has_more says that others follow.
  * libtiff's RGBA interface makes 8-bit colours of all that it knows (1 to 16 bits, palettes, CMYK
  * by plain arithmetic, YCbCr, strips and tiles), with rounding. CIELab is under D50, as Pillow has
- * it; libtiff would not adapt it to sRGB's white. Signed samples, which
- * libtiff would take for large unsigned ones, floating point and
- * other samples that it does not know are not supported, nor are cameras' raw files, whose first
- * page is a thumbnail. Bands beyond gray or RGB are info->left_out. Nothing is written.
+ * it; libtiff would not adapt it to sRGB's white. Signed samples, which libtiff would take for
+ * large unsigned ones, floating point and other samples that it does not know are not supported,
+ * nor are cameras' raw files, whose first page is a thumbnail. Bands beyond gray or RGB are
+ * info->left_out. Nothing is written.
  */
 #include "codec/codecs.h"
 

@@ -212,6 +212,8 @@ def find_sources(source, options):
     splits = {split_of(folder) or os.path.basename(folder): folder for folder in folders}
     if len(splits) < len(folders):
         fail(f"{source} has several folders of one split: name one of {', '.join(folders)}")
+    if options.split and options.split not in splits:
+        fail(f"{source} has no split {options.split}, but {', '.join(splits)}")
     return {split: mds_source(os.path.join(source, folder), options) for split, folder in splits.items()
             if options.split in (None, split)}
 

@@ -26,21 +26,15 @@ const struct dl2_unusual *dl2_unusual_rows(void)
     return rows;
 }
 
-static uint64_t *member(struct dl2_loader_stats *stats, const struct dl2_unusual *row)
-{
-    return (uint64_t *)(void *)((char *)stats + row->offset);
-}
-
 uint64_t dl2_unusual_count(const struct dl2_loader_stats *stats, const struct dl2_unusual *row)
 {
-    struct dl2_loader_stats copy = *stats;
-    return *member(&copy, row);
+    return *(const uint64_t *)(const void *)((const char *)stats + row->offset);
 }
 
 void dl2_unusual_add(struct dl2_loader_stats *sum, const struct dl2_loader_stats *part)
 {
     for (const struct dl2_unusual *row = rows; row->name; row++)
-        *member(sum, row) += dl2_unusual_count(part, row);
+        *(uint64_t *)(void *)((char *)sum + row->offset) += dl2_unusual_count(part, row);
 }
 
 void dl2_unusual_note(struct dl2_loader_stats *stats, const struct dl2_image_info *info,

@@ -841,9 +841,9 @@ static PyMethodDef methods[] = {
      "frames, and short_clips that had fewer than asked for; of videos oblong, whose pixels\n"
      "are not square, wide_colour, that are HDR or of a wide gamut, and interlaced: they stay\n"
      "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
-     "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands; of "
-     "volumes padded, that were smaller than the patch, and no_foreground, that had\n"
-     "none to show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
+     "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands;\n"
+     "of volumes padded, that were smaller than the patch, and no_foreground, that had none to\n"
+     "show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},

@@ -11,30 +11,11 @@
 
 #define TEXT(value)    #value
 #define TEXT_OF(value) TEXT(value)
+#define INTENSITY      "intensity target " TEXT_OF(DL2_BUTTERAUGLI_INTENSITY)
+#define ASYMMETRY      "hf_asymmetry " TEXT_OF(DL2_BUTTERAUGLI_HF_ASYMMETRY)
 #define CONDITIONS                                                                                 \
-    " by JPEG XL's library as butteraugli_main has it, intensity target " TEXT_OF(                 \
-        DL2_BUTTERAUGLI_INTENSITY) ", hf_asymmetry " TEXT_OF(DL2_BUTTERAUGLI_HF_ASYMMETRY) ", "    \
-                                                                                           "sampl" \
-                                                                                           "es "   \
-                                                                                           "count" \
-                                                                                           " as "  \
-                                                                                           "sRGB;" \
-                                                                                           " belo" \
-                                                                                           "w 1 "  \
-                                                                                           "is "   \
-                                                                                           "hard " \
-                                                                                           "to "   \
-                                                                                           "see; " \
-                                                                                           "0 "    \
-                                                                                           "for "  \
-                                                                                           "ident" \
-                                                                                           "ical " \
-                                                                                           "image" \
-                                                                                           "s, "   \
-                                                                                           "lower" \
-                                                                                           " is "  \
-                                                                                           "bette" \
-                                                                                           "r"
+    " by JPEG XL's library as butteraugli_main has it, " INTENSITY ", " ASYMMETRY                  \
+    ", samples count as sRGB; below 1 is hard to see; 0 for identical images, lower is better"
 
 enum { MIN_SIDE = 8 };
 

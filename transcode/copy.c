@@ -487,17 +487,13 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
 
 /* ---- A folder DEST */
 
-static int compare_file(const void *name, const void *path)
-{
-    return strcmp(name, *(char *const *)path);
-}
-
 /* The size of a file that lay in DEST and that no copy has written; UINT64_MAX: there is none. */
 static uint64_t foreign_size(const struct copy *copy, const char *name)
 {
     const struct dl2_file_list *there = &copy->there;
-    char **found =
-        there->count ? bsearch(name, there->paths, there->count, sizeof name, compare_file) : NULL;
+    char **found = there->count
+                       ? bsearch(&name, there->paths, there->count, sizeof name, dl2_compare_texts)
+                       : NULL;
     return found && !has_path(&copy->before, name) ? there->bytes[found - there->paths]
                                                    : UINT64_MAX;
 }

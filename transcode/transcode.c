@@ -446,10 +446,9 @@ static int complete(struct dl2_transcoder *run, struct dl2_error *error)
         if (variant->totals.pixels_only)
             dl2_progress_message(
                 run->progress,
-                "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored "
-                "so that their bytes come back (CMYK, arithmetic codes, RGB with "
-                "subsampling, or too much behind the image): only their pixels are "
-                "kept",
+                "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored so that their "
+                "bytes come back (CMYK, arithmetic codes, RGB with subsampling, or too much behind "
+                "the image): only their pixels are kept",
                 variant->root, variant->totals.pixels_only);
     }
     if (run->parts_stem)

@@ -100,10 +100,8 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(sizes[DL2_FIT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
     {DL2_OPTION_CHOICE, "filter", 0, "lanczos|box|bilinear",
      "Filter of resized images, as Pillow has it: lanczos is the best one for random crops, "
-     "bilinear "
-     "for validation that resizes to the same size; one other than lanczos is part of the "
-     "variant's "
-     "name, as in jpeg-75@320-box",
+     "bilinear for validation that resizes to the same size; one other than lanczos is part of "
+     "the variant's name, as in jpeg-75@320-box",
      AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(run.decode.background), .parse = dl2_parse_colour, .unset = "white",

@@ -264,12 +264,6 @@ static int list_outputs(const struct dl2_variant *variant, struct output **out, 
     return DL2_OK;
 }
 
-static bool is_annotation(const struct dl2_source_items *items, const char *path)
-{
-    return items->annotation_count && bsearch(&path, items->annotations, items->annotation_count,
-                                              sizeof path, dl2_compare_texts);
-}
-
 /* Walks the sorted files beside the sorted outputs. */
 static int match_files(struct dl2_variant *variant, const struct dl2_file_list *files,
                        const struct output *outputs, size_t count, struct dl2_error *error)
@@ -287,7 +281,8 @@ static int match_files(struct dl2_variant *variant, const struct dl2_file_list *
             DL2_TRY(dl2_list_append(&variant->beside, &variant->beside_count, strdup(path), error));
         } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
                    strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
-                   !is_annotation(variant->items, path)) {
+                   !dl2_sidecars_list_has(variant->items->annotations,
+                                          variant->items->annotation_count, path)) {
             DL2_TRY(dl2_list_append(&variant->strays, &variant->stray_count, strdup(path), error));
         }
     }

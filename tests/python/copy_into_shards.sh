@@ -57,6 +57,9 @@ validation/rose/000000000.jpg" "what is in which split"
         mkdir "$at/hub/other" && cp "$at/hub/data/train-00000-of-00002.parquet" "$at/hub/other/"
         expect 1 copy "$at/hub" "$at/none"
         said 'files in several folders'
+        mkdir -p "$at/mds/train" && echo '{}' >"$at/mds/train/index.json"
+        expect 1 copy --split holdout "$at/mds" "$at/none"
+        said 'has no split holdout, but train'
         mkdir "$at/empty"
         expect 1 copy "$at/empty" "$at/none"
         said 'neither Parquet files nor an index.json'
