@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "loader/loader_options.h"
 #include "train/hop.h"
 #include "train/train_options.h"
@@ -221,7 +222,7 @@ static int read_line(struct dl2_configs *configs, const struct dl2_configs_base 
 int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
                      const char *path)
 {
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_file_read(path, MAX_BYTES, &bytes, &error) < 0 || dl2_text_begin(&bytes, &error) < 0) {
         fprintf(stderr, "%s: %s\n", base->program->name, error.message);
@@ -241,7 +242,6 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
         free(origin);
         at += length + 1;
     }
-    dl2_bytes_free(&bytes);
     if (status == 0 && configs->count == 0)
         status = dl2_program_usage_error(base->program, "--configs: %s has no configuration", path);
     return status;
