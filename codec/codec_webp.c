@@ -138,7 +138,7 @@ static int webp_take_frame(struct webp_state *webp, struct dl2_error *error)
         return webp_fail(code, error);
     if (webp->config.input.width != (int)width || webp->config.input.height != (int)height)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "WebP: the first frame is not of the size that it is said to have");
+                             "WebP: the first frame has another size than its header says");
     return DL2_OK;
 }
 

@@ -334,9 +334,10 @@ static int decoder_check_bands(const struct dl2_image_info *info, bool drop,
     const unsigned shown = info->channels + info->alpha;
     return dl2_error_set(
         error, DL2_ERR_UNSUPPORTED,
-        "it has %u bands, of which one image shows %s: make files of the bands that you want, or "
-        "pass --drop-bands (drop_bands=True in Python) to do without the others",
-        shown + (unsigned)info->left_out, info->channels == 1 ? "one, as gray" : "three, as RGB");
+        "it has %u bands, of which only %s: make files of the bands that you want, or pass "
+        "--drop-bands (drop_bands=True in Python) to leave the others out",
+        shown + (unsigned)info->left_out,
+        info->channels == 1 ? "one can be loaded, as gray" : "three can be loaded, as RGB");
 }
 
 int dl2_decoder_decode(struct dl2_decoder *decoder, const struct dl2_decode_request *request,

@@ -272,8 +272,8 @@ static int take_image(struct reader *reader, const json_t *element, size_t numbe
         note_broken(reader, "image number %zu has no file_name", number);
     else if (!take_side(element, "width", &image.width) ||
              !take_side(element, "height", &image.height) || !image.width != !image.height)
-        note_broken(reader, "image number %zu, '%.200s', has a width or height that is none",
-                    number, text);
+        note_broken(reader, "image number %zu, '%.200s', has an invalid width or height", number,
+                    text);
     else {
         image.number = is_text ? (uint32_t)number : 0;
         DL2_TRY(dl2_bytes_append(&coco->names, text, strlen(text) + 1, error));

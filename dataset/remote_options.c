@@ -14,8 +14,8 @@ const struct dl2_option dl2_remote_options[] = {
     {DL2_OPTION_UINT, "requests", 0, "N", "Requests to a server that are under way at once",
      AT(requests), .min = 1, .max = 1024, .unset = "64"},
     {DL2_OPTION_REAL, "request-limit", 0, "SECONDS",
-     "Time for one request; one that fails is sent again for twice as long", AT(time_limit),
-     .min = 0.001, .max = 86400, .unset = "30"},
+     "Time for one request; one that fails is sent again for twice as long, 10 s at least",
+     AT(time_limit), .min = 0.001, .max = 86400, .unset = "30"},
     {DL2_OPTION_END},
 };
 

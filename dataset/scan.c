@@ -244,8 +244,8 @@ static int remark_names(struct dl2_scan *scan, const struct dl2_label_census *ce
                                missing, find_labelled(scan, missing));
     if (scan->list_count)
         return dl2_format_more(&scan->remark, error,
-                               "the lists of classes beside the samples differ, or are none, so "
-                               "classes are numbered by their names, sorted");
+                               "the lists of classes beside the samples differ or cannot be read, "
+                               "so classes are numbered by their names, sorted");
     return dl2_label_remark_words(census, find_labelled(scan, census->number),
                                   find_labelled(scan, census->word), &scan->remark, error);
 }

@@ -75,14 +75,12 @@ const struct dl2_option dl2_samples_options[] = {
 const struct dl2_option dl2_member_options[] = {
     {DL2_OPTION_TEXT, "label-field", 0, "PATH",
      "Field of the .json beside each sample of tar shards that holds its class, as label, "
-     "meta.class or labels.0: an integer is a number of a class, a text a name",
+     "meta.class or labels.0: a whole number is that of a class, any other text its name",
      MEMBER(label_field), .unset = "classes of .cls, or of the index", .roles = DL2_OPTION_FIXED},
     {DL2_OPTION_TEXT, "image-extension", 0, "EXT,...",
      "Which member of each sample of tar shards is its image: jpg, or jpg,png for the first of "
-     "them "
-     "that a sample has",
-     MEMBER(image_extension),
-     .unset = "the first that may be one and has no further dot in its extension",
+     "them that a sample has",
+     MEMBER(image_extension), .unset = "the first image whose extension has no further dot",
      .roles = DL2_OPTION_FIXED},
     {DL2_OPTION_END},
 };

@@ -540,7 +540,7 @@ static int tar_refuse_apart(const struct tar_scan *tar, size_t before, struct dl
         if (bsearch(&key, sorted, count, sizeof *sorted, dl2_compare_texts))
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "sample \"%s\" lies apart: other members stand between its image "
-                                 "and what belongs to it; pack its members one behind the other "
+                                 "and what belongs to it; pack its members next to each other "
                                  "(tar --sort=name)",
                                  key);
     }

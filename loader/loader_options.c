@@ -218,8 +218,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("external_timeout", NUMBER, external.timeout,
         "seconds after which a command of `external` is killed; 0: 300", 0),
     ROW("drop_bands", BOOL, drop_bands,
-        "of images with more bands than gray or RGB, and alpha, load gray or RGB; else they "
-        "can't be read",
+        "of images with more bands than gray or RGB and alpha, load those that the file calls gray "
+        "or RGB; else such images can't be read",
         IMAGES),
     ROW("stop_on_bad", BOOL, stop_on_bad,
         "raise dl2.Error at a sample that can't be read. Else it is named in .bad; in "

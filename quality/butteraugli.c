@@ -14,7 +14,7 @@
 #define INTENSITY      "intensity target " TEXT_OF(DL2_BUTTERAUGLI_INTENSITY)
 #define ASYMMETRY      "hf_asymmetry " TEXT_OF(DL2_BUTTERAUGLI_HF_ASYMMETRY)
 #define CONDITIONS                                                                                 \
-    " by JPEG XL's library as butteraugli_main has it, " INTENSITY ", " ASYMMETRY                  \
+    " by JPEG XL's library with butteraugli_main's settings, " INTENSITY ", " ASYMMETRY            \
     ", samples count as sRGB; below 1 is hard to see; 0 for identical images, lower is better"
 
 enum { MIN_SIDE = 8 };

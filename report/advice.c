@@ -392,8 +392,8 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
     analysis->needed = dl2_study_size_needed(&prospects);
     if (analysis->needed.few) {
         dl2_say(writer,
-                " A new study of %s would show it with a probability of about 80%%, which counts "
-                "that the true change may be another than the measured one.",
+                " A new study of %s would show it with a probability of about 80%%, which "
+                "allows for a true change that differs from the measured one.",
                 size_of_study(&analysis->needed, analysis->comparisons[v].images));
         return;
     }

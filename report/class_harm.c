@@ -380,15 +380,15 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     }
     dl2_say(&writer,
             ". The worst measured is %s (%s points of recall, top-1 within the class). The worst "
-            "of %zu measurements is biased: that class probably loses less. What these images do "
-            "not exclude is a class that loses up to %.1f points: the lower end of the interval of "
-            "%s, which has %zu validation images",
+            "of %zu measurements is biased: that class probably loses less. These images do not "
+            "exclude a class that loses up to %.1f points: the lower end of the interval of %s, "
+            "which has %zu validation images",
             classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference),
             harm->judged, harm->bound, classes->names[bounding->class], bounding->images);
     if (bounding->units < bounding->images)
         dl2_say(&writer, " in %zu groups", bounding->units);
-    dl2_say(&writer, ". In a class of few images much could be lost without showing, so this is an "
-                     "upper limit, wrong in at most 2.5%% of such studies, and no estimate.");
+    dl2_say(&writer, ". In a class of few images a large loss may not show, so this is a limit, "
+                     "wrong in at most 2.5%% of such studies, and not an estimate.");
     if (unjudged)
         dl2_say(&writer,
                 " %zu class%s fewer than two validation images (or groups of them): nothing is "

@@ -21,8 +21,8 @@
  *
  * No class loses more than the lowest of all lower ends: that needs no adjustment for the number of
  * classes, as it errs only where the interval of the class that truly loses most does (Berger,
- * "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24, 1982). "Certainly
- * loses" is said of any of many classes, so it is adjusted by Holm's step ("A simple sequentially
+ * "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24, 1982). "Shown to
+ * lose" is said of any of many classes, so it is adjusted by Holm's step ("A simple sequentially
  * rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979).
  */
 #ifndef DL2_REPORT_CLASS_HARM_H

@@ -197,8 +197,8 @@ static const struct dl2_option options[] = {
      "Write no page; print the answer again that was printed with FOLDER/report/report.html",
      AT(answer), .commands = ONE_STUDY | NO_STUDY},
     {DL2_OPTION_TEXT, "detectable", 0, "FILE",
-     "Write no page; say how small a change the validation images, and their groups, could show, "
-     "which is known once variants are made, and write it to FILE, too",
+     "Write no page; print how small a change the validation images and their groups can show, "
+     "which is known as soon as variants are made, and write it to FILE, too",
      AT(detectable), .unset = "a page", .commands = DETECTABLE},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are", .commands = STUDIES},
@@ -210,8 +210,7 @@ static const struct dl2_option options[] = {
      "of one patient: regex:REGEX (the group of an image is what the POSIX extended expression, or "
      "its first parenthesis, matches in its key), a file of lines KEY, tab, GROUP, or a table with "
      "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN; none: each image "
-     "counts "
-     "by itself",
+     "counts by itself",
      AT(question.group), .parse = parse_group, .unset = "the study's own; without one, none",
      .commands = ONE_STUDY | DETECTABLE},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
@@ -262,10 +261,10 @@ static const struct dl2_program program = {
         "the chance of training and, where trainings kept their predictions, the choice of "
         "validation images. "
         "FOLDER/report/plan.json keeps what was asked whenever a page in FOLDER/report showed a "
-        "verdict: a later one "
-        "on other trainings, or with another tolerance, is a further look, which shares the 2.5% "
-        "with those before it, and says what was changed after results were seen. A page elsewhere "
-        "asks the same as the study's own, unless options ask otherwise, and is no look. "
+        "verdict: a later page there, of other trainings or with another tolerance, is a further "
+        "look, which shares the 2.5% with those before it, and says what was changed after results "
+        "were seen. A page in another folder takes the tolerance, groups and looks of the study's "
+        "own page unless options name others, and does not count as a look. "
         "Only comparable results count: a network's trainings that differ in data and seed alone, "
         "and loading that was measured as the original's. The rest is left out, and named with "
         "what differs.\n\n"

@@ -97,8 +97,8 @@ static const struct dl2_option own_rows[] = {
            "'160 320 full'; each quality at each of them",
            shorts, dl2_setting_parse_names, .unset = "full; of the demo 48 full"),
     PARSED("control", "yes|no",
-           "At each length of SHORTS the original's images without loss, too, png@48, so that the "
-           "report tells what the resolution alone changes",
+           "Also make the original's images without loss at each length of SHORTS (png@48), which "
+           "show what the resolution alone changes",
            control, parse_yes_or_no, .unset = "yes"),
     PARSED("tables", "LIST",
            "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "

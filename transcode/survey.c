@@ -686,8 +686,8 @@ void dl2_survey_print(const json_t *survey, FILE *out)
             dl2_json_get_integer(survey, "has_more", 0));
     const long long black = dl2_json_get_integer(survey, "nearly_black", 0);
     if (black)
-        fprintf(out, "%-14s nearly black: %lld, of 16 bits that data of 12 bits seem to lie in\n",
-                "", black);
+        fprintf(out, "%-14s nearly black: %lld, of 16 bits but perhaps with data of 12 bits\n", "",
+                black);
     if (json_object_size(json_object_get(survey, "colours")))
         print_counts(json_object_get(survey, "colours"), "not sRGB", out);
     if (json_object_size(json_object_get(jpeg, "qualities"))) {

@@ -504,7 +504,7 @@ static char *describe_losses(const struct dl2_variant *variant)
         !dl2_target_is_scanned(target, variant->codec))
         fprintf(out,
                 "searches end within a share of %g of the target (--target-tolerance), so a file "
-                "may be larger than it needs to be, or smaller than it could\n",
+                "may be larger than it has to be, or smaller than it could be\n",
                 target->tolerance);
     if (out && totals->quantised)
         fprintf(out,

@@ -387,9 +387,9 @@ static void write_open(struct dl2_bytes *html, const struct dl2_page *page)
         return;
     dl2_html_markup(html, "</ul>\n");
     dl2_html_element(html, "p class='note'",
-                     "The limit is a loss of %s. The probabilities count that true changes may be "
-                     "other than the measured ones: of variants that are worth another study, many "
-                     "were lucky in this one.",
+                     "The limit is a loss of %s. The probabilities allow for true changes that "
+                     "differ from the measured ones: of variants that are worth another study, "
+                     "many were lucky in this one.",
                      dl2_count_points(page->tolerance));
     dl2_html_markup(html, "</details>\n");
 }

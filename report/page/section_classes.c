@@ -165,9 +165,9 @@ static void write_note(struct dl2_bytes *html)
         html, "<p class='note'>Recall is the share of a class&#39;s validation images whose class "
               "the network found. Intervals are 95%, of each class by itself, with both sources "
               "of chance. The loss that is not excluded is the lowest end of all of them, which "
-              "holds in at least 97.5% of such studies, of each variant by itself. “Certainly "
-              "loses” holds for all "
-              "classes of a variant together, so that an interval below 0 is not enough.</p>\n");
+              "holds in at least 97.5% of such studies, of each variant by itself. “Shown to "
+              "lose” holds for all classes of a variant together, so that an interval below 0 is "
+              "not enough.</p>\n");
 }
 
 void dl2_section_classes(const struct dl2_page *page, struct dl2_bytes *html)

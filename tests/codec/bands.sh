@@ -11,17 +11,17 @@ cd "$work" || exit 99
 
 # Bands are refused by name, wherever images are read.
 expect 1 dl2-load check --json check.json bands
-is "$(grep -c 'bands, of which one image shows' err)" 7 'images with too many bands'
-said 'c/thirteen.tif: decode: it has 13 bands, of which one image shows one, as gray'
+is "$(grep -c 'bands, of which only' err)" 7 'images with too many bands'
+said 'c/thirteen.tif: decode: it has 13 bands, of which only one can be loaded, as gray'
 said 'c/planes.tif: decode: it has 13 bands'
-said 'c/untold.tif: decode: it has 3 bands, of which one image shows one, as gray'
-said 'c/infrared.tif: decode: it has 4 bands, of which one image shows three, as RGB'
+said 'c/untold.tif: decode: it has 3 bands, of which only one can be loaded, as gray'
+said 'c/infrared.tif: decode: it has 4 bands, of which only three can be loaded, as RGB'
 said 'c/infrared_and_alpha.tif: decode: it has 5 bands'
 said '--drop-bands'
 expect 1 dl2-load bench --image-size 8 --epochs 1 --train --max-bad 1 --split all bands
 said 'none of the 7 samples can be read'
 expect 1 dl2-transcode --quiet --codec png bands refused
-is "$(grep -c 'bands, of which one image shows' err)" 7 'images that a variant lacks'
+is "$(grep -c 'bands, of which only' err)" 7 'images that a variant lacks'
 expect 1 dl2-transcode --quiet --survey --json survey.json bands
 is "$(grep -c 'bands, of which' survey.json)" 7 'bad images of the survey'
 

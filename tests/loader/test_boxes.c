@@ -108,7 +108,7 @@ static void test_what_is_broken_is_named(void **state)
         {COCO("{\"id\": 1.5, \"file_name\": \"a\"}", CATEGORY, ""), "image number 1 has no id",
          false},
         {COCO("{\"id\": 1, \"file_name\": \"a\", \"width\": -1}", CATEGORY, ""),
-         "a width or height that is none", false},
+         "an invalid width or height", false},
         {COCO(IMAGE, CATEGORY, OBJECT(BOX)), "has no segmentation", true, true},
         {COCO(IMAGE, CATEGORY, OBJECT(BOX ", \"segmentation\": [[1, 2, 3, 4]]")),
          "three or more points", true, true},

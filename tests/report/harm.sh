@@ -43,7 +43,7 @@ trainings() { # NETWORK ROSES: that jpeg-50 loses
 trainings small 15
 report
 says "$page" "<h2>Which classes lose</h2>" "<strong>jpeg-50:</strong> 1 class is shown to lose: rose. The worst measured is rose (−36.7 points of recall" \
-    "The worst of 5 measurements is biased" "What these images do not exclude is a class that loses up to " \
+    "The worst of 5 measurements is biased" "These images do not exclude a class that loses up to " \
     "the lower end of the interval of rose, which has 40 validation images. In a class of few images" \
     "<tr><th scope='row'>rose</th><td>40</td><td>90.0</td><td class='l'>−36.7 <small>(" " <span class='badge beyond'>loses</span></td></tr>" \
     "<tr><th scope='row'>tulip</th><td>40</td><td>90.0</td><td class='l'>0.0 <small>(" \
