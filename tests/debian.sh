@@ -4,10 +4,10 @@
 #
 #     sh tests/debian.sh RELEASE FOLDER [TEST...]
 #
-# RELEASE is a code name, such as trixie (Debian 13). FOLDER gets the system, with the packages of
-# study/packages.txt (4 GB), and in it the checkout, /dl2. There `make study` runs, on fewer
-# settings, and `make check`, whole or only the named tests. A second run updates the checkout and
-# builds what changed. CONFIGURE_FLAGS is for ./configure.
+# RELEASE is a code name, such as trixie (Debian 13). The system goes to FOLDER/RELEASE, with the
+# packages of study/packages.txt (4 GB) and a checkout in /dl2. There `make study` runs, with fewer
+# settings, and then `make check`, whole or only the named tests. A second run updates the checkout
+# and builds what changed. CONFIGURE_FLAGS of the environment are options for ./configure.
 set -eu
 if [ $# -lt 2 ]; then
     echo "usage: sh tests/debian.sh RELEASE FOLDER [TEST...]" >&2
@@ -35,7 +35,7 @@ else
     git clone -q "$source" "$root/dl2"
 fi
 
-# A name space of its own for mounts and processes: all that the tests start ends with it.
+# In mount and process namespaces of its own: whatever the tests start ends with them.
 study="make study OUT=small-study CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS=2"
 check="make check -k ${*:+TESTS='$*'}"
 exec unshare --mount --pid --fork sh -ec '
