@@ -91,47 +91,58 @@ static bool is_smaller(const struct dl2_study *study, size_t v, size_t than)
 /* Bits per pixel from which images are hardly compressed: no lossy encoder is run at so many. */
 #define HARDLY_COMPRESSED 6.0
 
-/* How many of the original's files are of a codec that may lose something; -1: not recorded. */
-static long long count_lossy(const struct dl2_study *study)
+/* What dl2-quality recorded of the original's files. */
+struct originals {
+    long long lossy;    /* of a codec that may lose something; -1: not recorded */
+    long long known;    /* JPEGs of known quality */
+    json_int_t all;     /* 0: not recorded */
+    const char *format; /* of most of them; NULL: not recorded */
+    double quality;     /* the median of the known ones */
+};
+
+static struct originals find_originals(const struct dl2_study *study)
 {
-    return dl2_json_get_integer(json_object_get(study->quality, "reference_files"), "lossy", -1);
+    const json_t *files = json_object_get(study->quality, "reference_files");
+    struct originals originals = {dl2_json_get_integer(files, "lossy", -1),
+                                  dl2_json_get_integer(files, "of_known_quality", 0), 0, NULL,
+                                  dl2_json_get_real(files, "median_quality", NAN)};
+    const char *name;
+    json_t *count;
+    json_int_t most = 0;
+    json_object_foreach(json_object_get(files, "formats"), name, count)
+    {
+        originals.all += json_integer_value(count);
+        if (json_integer_value(count) <= most)
+            continue;
+        most = json_integer_value(count);
+        originals.format = name;
+    }
+    return originals;
 }
 
 bool dl2_is_hardly_compressed(const struct dl2_study *study)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    const long long lossy = count_lossy(study);
-    return lossy >= 0 ? lossy == 0
-                      : raw < study->variant_count && !dl2_study_has_volumes(study) &&
-                            study->variants[raw].bits_per_pixel > HARDLY_COMPRESSED;
-}
-
-/* The format that most of the original's files have; NULL: not recorded. */
-static const char *main_format(const json_t *files)
-{
-    const char *name, *most = NULL;
-    json_t *count;
-    json_int_t images = 0;
-    json_object_foreach(json_object_get(files, "formats"), name,
-                        count) if (json_integer_value(count) > images)
-    {
-        images = json_integer_value(count);
-        most = name;
-    }
-    return most;
+    const struct originals originals = find_originals(study);
+    if (dl2_study_has_volumes(study))
+        return false;
+    return originals.lossy >= 0 ? originals.lossy == 0 || 2 * originals.lossy <= originals.all
+                                : raw < study->variant_count &&
+                                      study->variants[raw].bits_per_pixel > HARDLY_COMPRESSED;
 }
 
 const char *dl2_original_text(const struct dl2_study *study)
 {
-    const json_t *files = json_object_get(study->quality, "reference_files");
-    const double quality = dl2_json_get_real(files, "median_quality", NAN);
-    const char *format = main_format(files);
+    const struct originals originals = find_originals(study);
+    const char *format = originals.format;
     if (dl2_is_hardly_compressed(study))
-        return count_lossy(study) < 0 ? "hardly compressed files"
-                                      : dl2_text("%s without loss", format ? format : "files");
-    if (isfinite(quality))
-        return dl2_text("%s of quality %.0f in the median", format ? format : "JPEG", quality);
-    return format ? dl2_text("%s with loss", format) : NULL;
+        return originals.lossy < 0 ? "hardly compressed files"
+                                   : dl2_text("%s%s without loss", originals.lossy ? "mostly " : "",
+                                              format ? format : "files");
+    if (isfinite(originals.quality) && 2 * originals.known > originals.all)
+        return dl2_text("%sJPEG of quality %.0f in the median",
+                        originals.known < originals.all ? "mostly " : "", originals.quality);
+    return format && originals.lossy == originals.all ? dl2_text("%s with loss", format) : NULL;
 }
 
 /* The largest variant with a quality of the original's resolution: what one would have had without
@@ -160,7 +171,10 @@ const char *dl2_size_text(const struct dl2_study *study, size_t v)
                     study->variants[usual].bytes / variant->bytes, study->variants[usual].name);
 }
 
-size_t dl2_control_of(const struct dl2_study *study, const struct dl2_analysis *analysis, size_t v)
+/* The variant of v's resolution that lost nothing but that: png@48 of jpeg-75@48. variant_count:
+ * none was trained on, or v is not resized. */
+static size_t control_of(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                         size_t v)
 {
     const char *at = strchr(study->variants[v].codec, '@');
     const char *codec = at ? dl2_text("png%s", at) : "";
@@ -174,7 +188,7 @@ size_t dl2_control_of(const struct dl2_study *study, const struct dl2_analysis *
 const char *dl2_control_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
                              size_t v)
 {
-    const size_t control = dl2_control_of(study, analysis, v);
+    const size_t control = control_of(study, analysis, v);
     if (control == study->variant_count)
         return "";
     return dl2_text("For comparison, %s, the same resolution without loss, %s.",
@@ -341,7 +355,8 @@ static const char *largest_study(size_t units)
 /* "0.6 points from the limit" */
 static const char *distance_text(double margin)
 {
-    return dl2_text("%.2g point%s %s the limit", fabs(margin), fabs(margin) == 1 ? "" : "s",
+    const char *points = dl2_number("%.2g", fabs(margin));
+    return dl2_text("%s point%s %s the limit", points, strcmp(points, "1") == 0 ? "" : "s",
                     margin < 0 ? "beyond" : "from");
 }
 
@@ -355,14 +370,13 @@ const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_ana
     const char *text = dl2_text("%s %s, %s.", study->variants[variant].name,
                                 dl2_change_text(comparison), distance_text(outlook.margin));
     if (outlook.of_images > 0.5)
-        text = dl2_text("%s Its width is mostly the choice of images (%.0f%% of the square): more "
-                        "seeds hardly narrow it.",
+        text = dl2_text("%s Most of the interval's width is from the choice of images (%.0f%% of "
+                        "its square): more seeds hardly narrow it.",
                         text, 100 * outlook.of_images);
     else if (isfinite(outlook.of_images))
-        text =
-            dl2_text("%s Its width is mostly the chance of training (%.0f%% of the square), which "
-                     "more seeds narrow.",
-                     text, 100 * (1 - outlook.of_images));
+        text = dl2_text("%s Most of the interval's width is from the chance of training (%.0f%% of "
+                        "its square): more seeds narrow it.",
+                        text, 100 * (1 - outlook.of_images));
     if (outlook.needed.few)
         text = dl2_text("%s A new study of %s would show it with a probability of about 80%%.",
                         text, size_of_study(&outlook.needed, comparison->images));

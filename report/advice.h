@@ -16,20 +16,19 @@ const char *dl2_change_text(const struct dl2_comparison *comparison);
  * "gains 1.5 points (...), on its own images and on the original's". */
 const char *dl2_changes_text(const struct dl2_analysis *analysis, size_t variant);
 
-/* Is the original stored without loss, or in so many bits per pixel that it may as well be? */
+/* Are most of the original's images stored without loss, or in so many bits per pixel that they may
+ * as well be? Volumes are not meant. */
 bool dl2_is_hardly_compressed(const struct dl2_study *study);
-/* What the original's files are, such as "png without loss" or "JPEG of quality 90 (median)"; NULL:
- * not known. */
+/* What the original's files are, such as "png without loss" or "JPEG of quality 90 in the median";
+ * NULL: not known. */
 const char *dl2_original_text(const struct dl2_study *study);
 
 /* "18.6 times smaller than png without loss, 2 times smaller than jpeg-75": the latter where the
  * original is hardly compressed. */
 const char *dl2_size_text(const struct dl2_study *study, size_t v);
 
-/* The variant of v's resolution that lost nothing but that: png@48 of jpeg-75@48. variant_count:
- * none was trained on, or v is not resized. */
-size_t dl2_control_of(const struct dl2_study *study, const struct dl2_analysis *analysis, size_t v);
-/* What that tells of where v's change comes from, a sentence; "" without one. */
+/* How the variant of v's resolution without loss changes, png@48 of jpeg-75@48, a sentence; ""
+ * where v is not resized, or none was trained on. */
 const char *dl2_control_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
                              size_t v);
 

@@ -21,18 +21,24 @@ static char *show_value(const json_t *value)
     return asprintf(&text, "%.6g", json_real_value(value)) < 0 ? NULL : text;
 }
 
-/* "; epochs is 2, not 6" at the end of `out`; NULL: the field is missing, which is as null. */
+/* A field that is missing is as null, or as a flag that was not given: programs get new ones. */
+static bool is_none(const json_t *value)
+{
+    return !value || json_is_null(value) || json_is_false(value);
+}
+
+/* "; epochs is 2, not 6" at the end of `out`; NULL: the field is missing. */
 static void add_difference(const char *key, const json_t *own, const json_t *reference, char *out,
                            size_t size)
 {
     const size_t used = strlen(out);
-    const bool none = !own || json_is_null(own), no_other = !reference || json_is_null(reference);
+    const bool none = is_none(own), no_other = is_none(reference);
     /* Regimens of several stages are compared with trainings of one, which have no list of them. */
     if ((none && no_other) || json_equal(own, reference) ||
         ((none || no_other) && strcmp(key, "stages") == 0))
         return;
-    DL2_AUTO_FREE char *a = none ? NULL : show_value(own);
-    DL2_AUTO_FREE char *b = no_other ? NULL : show_value(reference);
+    DL2_AUTO_FREE char *a = json_is_null(own) ? NULL : show_value(own);
+    DL2_AUTO_FREE char *b = json_is_null(reference) ? NULL : show_value(reference);
     snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
              a ? a : "missing", b ? b : "missing");
 }

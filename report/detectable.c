@@ -35,24 +35,27 @@ struct dl2_detectable dl2_detectable_of(const size_t *sizes, size_t units)
     };
 }
 
-/* The keys of a variant's validation images, a table of them alone. False: it has none. */
+/* The keys of a variant's validation images, into an empty table. False: it has none to compare. */
 static bool read_keys(FILE *list, struct dl2_prediction_table *table)
 {
     static const char split[] = "val/";
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
     DL2_AUTO_FREE char *line = NULL;
     size_t room = 0;
-    *table = (struct dl2_prediction_table){.key_size = 512};
     while (getline(&line, &room, list) > 0) {
         json_auto_t *image = json_loads(line, 0, NULL);
         const char *key = dl2_json_get_text(image, "key", "");
-        if (strncmp(key, split, strlen(split)) != 0 || strlen(key) >= table->key_size)
+        const size_t size = strlen(key) + 1;
+        if (strncmp(key, split, strlen(split)) != 0)
             continue;
-        char *keys = realloc(table->keys, (table->count + 1) * table->key_size);
-        if (!keys)
-            break;
-        table->keys = keys;
-        strcpy(keys + table->count++ * table->key_size, key);
+        dl2_append(&keys, key, size);
+        table->key_size = size > table->key_size ? size : table->key_size;
+        table->count++;
     }
+    table->keys = dl2_room(table->count, table->key_size, "validation images");
+    const char *key = (const char *)keys.data;
+    for (size_t i = 0; i < table->count; i++, key += strlen(key) + 1)
+        strcpy(table->keys + i * table->key_size, key);
     return table->count > 1;
 }
 

@@ -42,7 +42,7 @@ static bool has_diverged(const struct dl2_study_run *run, const double *others, 
         return true;
     const double error = sqrt(median * (1 - median) / fmax(1, run->val_images));
     return count && run->accuracy < chance_of(run) + (median - chance_of(run)) / 2 &&
-           median - run->accuracy > fmax(least, isfinite(error) ? ERRORS * error : 0);
+           median - run->accuracy > fmax(least, ERRORS * error);
 }
 
 void dl2_study_mark_diverged(struct dl2_study *study)

@@ -129,7 +129,7 @@ static const struct figure {
     TRAINING(RUN),
     RESULTS(RUN, "epochs[].val[]"),
     RESULTS(RUN, "final[]"),
-    RESULTS(RUN, "best[]"),
+    RESULTS(RUN, "best.val[]"),
     TRAINING(RATE),
     {RATE, "measured.seconds", "seconds", 0, MOST},
     {RATE, "measured.images", "images", 0, MOST},

@@ -94,11 +94,13 @@ static void name_original(struct dl2_study *study, const char *folder, const cha
             strcmp(study->variants[v].name, "raw") != 0)
             candidate = dl2_text("; if that is %s, rename %s/train/%s to raw",
                                  study->variants[v].name, folder, study->variants[v].name);
-    if (!dl2_study_runs(study, dl2_study_find(study, "raw"), arch).count)
-        dl2_words_add(&study->broken,
-                      dl2_text("%s/train/raw/%s: expected trainings on the original, with which "
-                               "all others are compared%s",
-                               folder, arch, candidate));
+    const char *expected = dl2_text("%s/train/raw/%s", folder, arch);
+    /* What is there and not used is named for its own reason. */
+    if (!dl2_study_runs(study, dl2_study_find(study, "raw"), arch).count &&
+        !dl2_is_folder(expected))
+        dl2_words_add(&study->broken, dl2_text("%s: expected trainings on the original, with which "
+                                               "all others are compared%s",
+                                               expected, candidate));
 }
 
 /* Names a variant that was trained on and has no size, unless the file with it is named already. */

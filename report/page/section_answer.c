@@ -63,7 +63,7 @@ static void write_original(struct dl2_bytes *html, const struct dl2_study *study
         return;
     dl2_html_format(html, "The original has %.3g bits per pixel", bits);
     if (original)
-        dl2_html_format(html, ", %s", original);
+        dl2_html_format(html, " (%s)", original);
     if (dl2_is_hardly_compressed(study))
         dl2_html_markup(html, ": a JPEG of high quality would be several times smaller already");
     else if (original)

@@ -43,6 +43,7 @@ assert variants["jpeg-50"]["claim"]["bound"] < -10 and variants["jpeg-10"]["clai
 assert variants["jpeg-90"]["outlook"] is None and variants["jpeg-50"]["outlook"] is None, variants
 outlook = variants["jpeg-10"]["outlook"]
 assert math.isclose(outlook["margin"], 1) and outlook["of_images"] is None and 0 < outlook["chance"] <= 1, outlook
+assert ", 1 point from the limit." in outlook["text"], outlook
 assert outlook["text"].endswith("jpeg-50 has to be shown first, or left out of a new study."), outlook
 assert math.isclose(variants["jpeg-50"]["difference"], -10, abs_tol=1e-9)
 assert [name for name, v in variants.items() if v["pareto_front"]] == ["jpeg-10"], variants
@@ -145,3 +146,13 @@ says "$work/out" "jpeg-75@48 is the smallest variant shown to lose less than 1 p
     "For comparison, png@48, the same resolution without loss, gains 3.1 points (95% interval "
 says "$work/gains.html" "<strong>jpeg-75@48</strong> gains 2.2 points of top-1 accuracy, at <strong>5%</strong> of the original&#39;s bytes (20 times smaller than png without loss, 4 times smaller than jpeg-90)." \
     "<p>It gains 2.2 points (95% interval " "That it loses less than 1 point is claimed by a rule"
+# A few JPEGs among originals without loss make them no JPEGs; most do.
+originals() { # LOSSY PNGS JPEGS
+    sed -i "s/\"lossy\".*}}/\"lossy\": $1, \"of_known_quality\": $1, \"median_quality\": 60, \"formats\": {\"png\": $2, \"jpeg\": $3}}/" \
+        "$gains"/quality/*.json
+    expect 0 dl2-report "$gains" -o "$work/gains.html"
+}
+originals 10 990 10
+says "$work/gains.html" "20 times smaller than mostly png without loss, 4 times smaller than jpeg-90"
+originals 600 400 600
+says "$work/gains.html" "20 times smaller than mostly JPEG of quality 60 in the median)"

@@ -20,6 +20,7 @@ said 'IMAGE_SIZE is "32": unet3d_small sees patches of volumes'
 expect 0 study
 grep -q 'mean Dice' out || fail "no answer: $(tail -n 3 out)"
 [ ! -e results/crops ] || fail "there are crops of volumes"
+! grep -q 'a JPEG of high quality' results/report/report.html || fail "volumes are compared with a JPEG"
 "$PYTHON3" - <<'END' || fail "the scores are not in the page"
 import json, sys
 [score] = json.load(open("results/quality/jp2-50.json"))["variants"]
