@@ -197,8 +197,8 @@ const struct dl2_option dl2_external_options[] = {
 
 const struct dl2_option dl2_bands_options[] = {
     {DL2_OPTION_FLAG, "drop-bands", 0, NULL,
-     "Read images with more bands than gray or RGB and alpha: take the bands that the file calls "
-     "gray or RGB, and leave the others out; without this option such images cannot be read",
+     "Of images with more bands than gray or RGB and alpha, take those that the file calls gray or "
+     "RGB; without this, such images cannot be read",
      0, .roles = DL2_OPTION_FIXED | DL2_OPTION_COMPARED},
     {DL2_OPTION_END},
 };

@@ -53,6 +53,23 @@ size_t dl2_path_stem_length(const char *path)
     return dot && dot != base ? (size_t)(dot - path) : strlen(path);
 }
 
+void dl2_path_tidy(char *path)
+{
+    char *out = path;
+    for (const char *part = path; *part;) {
+        const char *end = strchrnul(part, '/');
+        const size_t length = (size_t)(end - part);
+        if (length && !(length == 1 && part[0] == '.')) {
+            if (out != path)
+                *out++ = '/';
+            memmove(out, part, length);
+            out += length;
+        }
+        part = *end ? end + 1 : end;
+    }
+    *out = '\0';
+}
+
 const char *dl2_path_extension(const char *path)
 {
     const char *end = path + dl2_path_stem_length(path);

@@ -27,6 +27,8 @@ const char *dl2_path_base(const char *path);
 size_t dl2_path_stem_length(const char *path);
 /* The extension without its dot, "" where there is none (a leading dot starts none). */
 const char *dl2_path_extension(const char *path);
+/* Drops "./", "//", a "/" at the end, and at the start of the path, in place. */
+void dl2_path_tidy(char *path);
 
 /* For DL2_CLEANUP() of common/scope.h: close a descriptor that is not -1, a folder that is not
  * NULL. */

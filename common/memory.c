@@ -60,7 +60,7 @@ int dl2_format_more(char **text, struct dl2_error *error, const char *format, ..
     if (length < 0)
         return dl2_error_memory(error, "a text");
     const int status =
-        dl2_format(&both, error, "%s%s%s", *text ? *text : "", *text ? "; " : "", added);
+        dl2_format(&both, error, "%s%s%s", *text ? *text : "", *text ? "\n" : "", added);
     free(added);
     if (status < 0)
         return status;

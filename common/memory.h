@@ -36,7 +36,7 @@ int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct d
 /* Sets *text to what printf() would print; the caller frees it. NULL after DL2_ERR_MEMORY. */
 int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
 
-/* The same behind what *text says already, with a semicolon between. */
+/* Adds such a text as one more line to *text, which may be NULL and stays as it is on failure. */
 int dl2_format_more(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
 
 /* realloc() of `count` items; the old block stays valid on NULL. */

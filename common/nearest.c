@@ -37,7 +37,7 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
     return rows[a_length % 3][b_length];
 }
 
-/* Is `word` the start of the longer `text`, up to the end of a word, or four letters of it? */
+/* Does the longer `text` begin with `word`, and a dash behind it or four letters at least? */
 static bool begins(const char *text, size_t length, const char *word, size_t word_length)
 {
     return word_length && word_length < length &&

@@ -615,7 +615,7 @@ static int refuse_unknown(const struct parse *parse, const struct argp_option *t
     known[count++] = (struct option){"usage", no_argument, NULL, '?'};
     opterr = optind = 0;
     while (optopt = 0, (key = getopt_long(argc, words, letters, known, NULL)) != -1) {
-        if (key == '?' && optopt && !isprint(optopt))
+        if (key == '?' && optopt && optopt <= UCHAR_MAX && !isprint((unsigned char)optopt))
             exit(dl2_program_usage_error(parse->program, "there is no option '-\\x%02x'",
                                          (unsigned char)optopt));
         if (key == '?' && !optopt && strncmp(words[optind - 1], "--", 2) == 0)

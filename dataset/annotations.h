@@ -40,8 +40,8 @@ struct dl2_coco;
 
 struct dl2_coco_facts {
     size_t images, annotations, categories; /* in the file, without those that are broken */
-    size_t broken;            /* elements that were left out, and what is wrong with the first */
-    const char *faults;       /* three of them, "; " between */
+    size_t broken;            /* elements that were left out */
+    const char *faults;       /* what is wrong with the first three of these, "; " between */
     size_t missing;           /* images of the file that no sample of the dataset is */
     size_t missing_boxes;     /* annotations of these */
     size_t unlisted;          /* samples of the dataset that the file does not have */

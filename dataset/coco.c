@@ -32,7 +32,7 @@ struct listed {
     int64_t id;
     uint32_t number; /* in the file, from 1: the id of an image whose own is a text; else 0 */
     uint32_t width, height;
-    size_t name, stem_length; /* in coco->names; without what leads to nowhere ("./") */
+    size_t name, stem_length; /* in coco->names; as dl2_path_tidy() leaves it */
     bool is_absolute;         /* the name, which may be of another machine */
     uint32_t sample;          /* or NOWHERE */
     uint32_t first, count;    /* of its annotations */
@@ -254,7 +254,7 @@ static bool take_id(const json_t *value, int64_t *id, bool *is_text)
 {
     const char *text = json_string_value(value);
     const int64_t number = text ? dl2_label_number(text) : json_integer_value(value);
-    *is_text = text && *text && number < 0;
+    *is_text = text && *text && (number < 0 || number == INT64_MAX);
     *id = *is_text ? (int64_t)(XXH3_64bits(text, strlen(text)) >> 1) : number;
     return json_is_integer(value) || (text && *text);
 }
@@ -281,10 +281,7 @@ static int take_image(struct reader *reader, const json_t *element, size_t numbe
         for (char *at = name; (at = strchr(at, '\\'));) /* as Windows has paths */
             *at = '/';
         image.is_absolute = *name == '/' || (*name && !strncmp(name + 1, ":/", 2));
-        while (!strncmp(name, "./", 2) || *name == '/') {
-            image.name += *name == '/' ? 1 : 2;
-            name += *name == '/' ? 1 : 2;
-        }
+        dl2_path_tidy(name);
         image.stem_length = dl2_path_stem_length(name);
         DL2_TRY(dl2_bytes_append(&coco->images, &image, sizeof image, error));
     }
@@ -436,6 +433,15 @@ static int take_shape(struct dl2_coco *coco, const json_t *shape, struct dl2_ann
     return DL2_OK;
 }
 
+/* An annotation is broken: why. */
+static void note_annotation(struct reader *reader, const struct found *found, const char *why)
+{
+    if (found->id >= 0)
+        note_broken(reader, "annotation %" PRId64 " %s", found->id, why);
+    else
+        note_broken(reader, "annotation number %zu %s", found->number, why);
+}
+
 static int take_annotation(struct reader *reader, const json_t *element, size_t number,
                            struct dl2_error *error)
 {
@@ -468,14 +474,10 @@ static int take_annotation(struct reader *reader, const json_t *element, size_t 
     if (!why && reader->shapes)
         DL2_TRY(
             take_shape(reader->coco, json_object_get(element, "segmentation"), to, &why, error));
-    if (why)
-        reader->coco->shapes.size = shapes;
-    else
+    if (!why)
         return dl2_bytes_append(&reader->coco->found, &found, sizeof found, error);
-    if (found.id >= 0)
-        note_broken(reader, "annotation %" PRId64 " %s", found.id, why);
-    else
-        note_broken(reader, "annotation number %zu %s", number, why);
+    reader->coco->shapes.size = shapes;
+    note_annotation(reader, &found, why);
     return DL2_OK;
 }
 
@@ -596,11 +598,11 @@ static bool leads_somewhere(struct reader *reader, const struct found *found)
     const bool category = coco->facts.categories &&
                           bsearch(&found->annotation.label, coco->categories.data,
                                   coco->facts.categories, sizeof(int64_t), compare_categories);
-    if (!image)
-        note_broken(reader, "annotation %" PRId64 " is of an image that is not there", found->id);
-    else if (!category)
-        note_broken(reader, "annotation %" PRId64 " is of category %" PRId64 ", which is not there",
-                    found->id, found->annotation.label);
+    char why[64];
+    snprintf(why, sizeof why, "is of category %" PRId64 ", which is not there",
+             found->annotation.label);
+    if (!image || !category)
+        note_annotation(reader, found, image ? why : "is of an image that is not there");
     return image && category;
 }
 
@@ -680,69 +682,55 @@ static const struct stem *find_stem(const struct stem *stems, size_t count, cons
     return NULL;
 }
 
-static void take_sample(struct dl2_coco *coco, uint32_t image, size_t sample)
-{
-    images_of(coco)[image].sample = (uint32_t)sample;
-    coco->by_sample[sample] = image;
-}
-
-static struct stem last_part(const char *text, size_t length)
-{
-    const char *slash = memrchr(text, '/', length);
-    const size_t before = slash ? (size_t)(slash - text) + 1 : 0;
-    return (struct stem){text + before, length - before, 0};
-}
-
-static int compare_last_parts(const void *a, const void *b)
+/* Orders names from their ends on; a slash comes first. */
+static int compare_ends(const void *a, const void *b)
 {
     const struct stem *left = a, *right = b;
-    const struct stem one = last_part(left->text, left->length);
-    const struct stem two = last_part(right->text, right->length);
-    return compare_stems(&one, &two);
-}
-
-/* The only image whose name ends with a slash and the key; NULL: there are none or several. */
-static const struct stem *find_longer(const struct stem *longer, size_t count, const char *key)
-{
-    const struct stem wanted = {key, strlen(key), 0}, *only = NULL;
-    const struct stem *at = bsearch(&wanted, longer, count, sizeof wanted, compare_last_parts);
-    while (at && at > longer && !compare_last_parts(at - 1, &wanted))
-        at--;
-    for (; at && at < longer + count && !compare_last_parts(at, &wanted); at++) {
-        const size_t before = at->length > wanted.length ? at->length - wanted.length : 0;
-        if (!before || at->text[before - 1] != '/' ||
-            memcmp(at->text + before, key, wanted.length) != 0)
-            continue;
-        if (only)
-            return NULL;
-        only = at;
+    for (size_t i = 1; i <= left->length && i <= right->length; i++) {
+        const char one = left->text[left->length - i], two = right->text[right->length - i];
+        if (one != two)
+            return one == '/' ? -1 : two == '/' ? 1 : (one > two) - (one < two);
     }
-    return only;
+    return (left->length > right->length) - (left->length < right->length);
 }
 
-/* Absolute names of another machine have more parts than the keys of their samples. */
-static int match_absolute(struct dl2_coco *coco, const struct dl2_dataset *dataset,
-                          struct dl2_error *error)
+static bool has_end(const struct stem *name, const struct stem *end)
+{
+    const size_t before = name->length > end->length ? name->length - end->length : 0;
+    return before && name->text[before - 1] == '/' &&
+           !memcmp(name->text + before, end->text, end->length);
+}
+
+/* The only absolute name that ends with a slash and the key; NULL: there are none or several. */
+static const struct stem *find_absolute(const struct stem *absolute, size_t count, const char *key)
+{
+    const struct stem wanted = {key, strlen(key), 0};
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_ends(&absolute[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < count && has_end(&absolute[low], &wanted);
+    const bool several = low + 1 < count && has_end(&absolute[low + 1], &wanted);
+    return found && !several ? &absolute[low] : NULL;
+}
+
+/* Absolute names, by their ends: those of another machine have more parts than their samples' keys.
+ */
+static int sort_absolute(const struct dl2_coco *coco, struct stem **absolute, size_t *count,
+                         struct dl2_error *error)
 {
     const struct listed *images = images_of(coco);
-    struct dl2_sample sample;
-    size_t count = 0;
-    DL2_AUTO_FREE struct stem *longer = NULL;
-    DL2_TRY(DL2_NEW(&longer, coco->facts.images + 1, "names", error));
+    *count = 0;
+    DL2_TRY(DL2_NEW(absolute, coco->facts.images + 1, "names", error));
     for (size_t i = 0; i < coco->facts.images; i++)
-        if (images[i].is_absolute && images[i].sample == NOWHERE)
-            longer[count++] = (struct stem){(const char *)coco->names.data + images[i].name,
-                                            images[i].stem_length, (uint32_t)i};
-    if (!count)
-        return DL2_OK;
-    qsort(longer, count, sizeof *longer, compare_last_parts);
-    for (size_t i = 0; i < coco->samples; i++) {
-        dl2_dataset_sample(dataset, i, &sample);
-        const struct stem *found =
-            coco->by_sample[i] == NOWHERE ? find_longer(longer, count, sample.key) : NULL;
-        if (found && images[found->image].sample == NOWHERE)
-            take_sample(coco, found->image, i);
-    }
+        if (images[i].is_absolute)
+            (*absolute)[(*count)++] = (struct stem){(const char *)coco->names.data + images[i].name,
+                                                    images[i].stem_length, (uint32_t)i};
+    qsort(*absolute, *count, sizeof **absolute, compare_ends);
     return DL2_OK;
 }
 
@@ -752,25 +740,25 @@ static int match_samples(struct reader *reader, const struct dl2_dataset *datase
     struct dl2_coco *coco = reader->coco;
     struct listed *images = images_of(coco);
     struct dl2_sample sample, other;
+    size_t count;
+    DL2_AUTO_FREE struct stem *absolute = NULL;
+    DL2_TRY(sort_absolute(coco, &absolute, &count, error));
     for (size_t i = 0; i < coco->samples; i++) {
         dl2_dataset_sample(dataset, i, &sample);
         const struct stem *stem = find_stem(stems, coco->facts.images, sample.key);
+        stem = stem ? stem : find_absolute(absolute, count, sample.key);
         if (stem && images[stem->image].sample != NOWHERE) {
             dl2_dataset_sample(dataset, images[stem->image].sample, &other);
             note_ambiguous(reader, "%s and %s are both image '%s'", other.path, sample.path,
                            stem->text);
         } else if (stem) {
-            take_sample(coco, stem->image, i);
+            images[stem->image].sample = (uint32_t)i;
+            coco->by_sample[i] = stem->image;
+        } else if (!coco->facts.unlisted++) {
+            coco->facts.unlisted_key = sample.key;
         }
     }
-    DL2_TRY(match_absolute(coco, dataset, error));
-    for (size_t i = 0; i < coco->samples; i++) {
-        dl2_dataset_sample(dataset, i, &sample);
-        if (coco->by_sample[i] == NOWHERE && !coco->facts.unlisted++)
-            coco->facts.unlisted_key = sample.key;
-    }
-    const bool matched = coco->facts.unlisted < coco->samples;
-    if (matched || reader->ambiguous)
+    if (coco->facts.unlisted < coco->samples || reader->ambiguous)
         return DL2_OK;
     return dl2_error_set(
         error, DL2_ERR_FORMAT,

@@ -78,15 +78,23 @@ static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
     return DL2_OK;
 }
 
+/* Frees what the reader's open() has set. */
+static void close_reader(struct dl2_dataset *dataset)
+{
+    if (dataset->state)
+        dataset->container->reader->close(dataset);
+    free(dataset->remark);
+    free(dataset->mask_note);
+    free(dataset->aside);
+    free(dataset->classes);
+    dl2_part_list_free(&dataset->parts);
+}
+
 /* Opens a folder without classes, whose metadata have labels, anew: by these. */
 static int open_by_metadata(struct dl2_dataset *dataset, const char *path,
                             const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    dataset->container->reader->close(dataset);
-    free(dataset->classes);
-    free(dataset->remark);
-    free(dataset->aside);
-    dl2_part_list_free(&dataset->parts);
+    close_reader(dataset);
     *dataset = (struct dl2_dataset){.container = dl2_container_find("list")};
     return dataset->container->reader->open(dataset, path, options, error);
 }
@@ -169,21 +177,15 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
 {
     if (!dataset)
         return;
-    if (dataset->state)
-        dataset->container->reader->close(dataset);
+    close_reader(dataset);
     dl2_bytes_free(&dataset->remote_index);
     dl2_listing_free(&dataset->remote_listing);
     dl2_remote_close(dataset->remote);
     dl2_free_list(dataset->messages);
-    free(dataset->remark);
-    free(dataset->mask_note);
-    free(dataset->aside);
     dl2_reader_free_names(dataset);
     dl2_choose_forget_partitions(dataset);
     dl2_clips_free(dataset);
     free(dataset->chosen);
-    free(dataset->classes);
-    dl2_part_list_free(&dataset->parts);
     free(dataset);
 }
 

@@ -105,10 +105,10 @@ enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
 struct dl2_member_choice {
     /*
      * The path of a field in the JSON beside each sample (dataset/label_field.h), "label" or
-     * "meta.class": a whole number there is its class's number, a string its class's name,
-     * unless all strings are numbers (docs/formats.md, Labels). This replaces .cls, and what an index says; a sample without such a field has no label, and a
-     * message counts these. DL2_ERR_FORMAT if no sample has one, or some have numbers and some
-     * names.
+     * "meta.class": a whole number there is its class's number, a string its class's name, unless
+     * all strings are numbers (docs/formats.md, Labels). This replaces .cls, and what an index
+     * says; a sample without such a field has no label, and a message counts these. DL2_ERR_FORMAT
+     * if no sample has one, or some have numbers and some names.
      */
     const char *label_field;
     /* The image's extension, "jpg", or several with commas, the first that is there counts:
@@ -290,9 +290,8 @@ const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number
 /*
  * Warning `number` about the data themselves, whatever their classes and splits: a variant that is
  * not finished, images that this build cannot read, ids with several frames, images that are masks
- * of others by their names. NULL after the last.
- * dl2_dataset_message() has them, too; programs that do without classes and splits print only
- * these.
+ * of others by their names. NULL after the last. dl2_dataset_message() has them, too; programs that
+ * do without classes and splits print only these.
  */
 const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number);
 

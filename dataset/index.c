@@ -9,8 +9,6 @@
 #include <endian.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -657,8 +655,8 @@ int dl2_index_draft_sort(struct dl2_index_draft *draft, struct dl2_error *error)
                                  "sample \"%s\" comes twice, in %s and in %s; names must differ",
                                  key, one->name, two->name);
         DL2_TRY(draft_name_shards(draft, start, error));
-        DL2_TRY(dl2_index_draft_remark(
-            draft, error,
+        DL2_TRY(dl2_format_more(
+            &draft->remarks, error,
             "several shards have the same names of samples, so keys have the shard's "
             "name: %s",
             DL2_SHOWN(dl2_index_draft_key(draft, a))));
@@ -780,21 +778,6 @@ int dl2_index_draft_finish(struct dl2_index_draft *draft, struct dl2_bytes *out,
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
     DL2_TRY(dl2_bytes_resize(out, layout.end, error));
     return draft_fill_in(draft, &header, &layout, out->data, error);
-}
-
-int dl2_index_draft_remark(struct dl2_index_draft *draft, struct dl2_error *error,
-                           const char *format, ...)
-{
-    va_list args;
-    DL2_AUTO_FREE char *text = NULL, *before = draft->remarks;
-    va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
-    va_end(args);
-    draft->remarks = NULL;
-    return text ? dl2_format(&draft->remarks, error, "%s%s%s", before ? before : "",
-                             before ? "\n" : "", text)
-                : dl2_error_memory(error, "a dataset");
 }
 
 int dl2_index_draft_set_members(struct dl2_index_draft *draft,

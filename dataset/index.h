@@ -161,10 +161,6 @@ const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t numb
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
                                 uint32_t count, struct dl2_error *error);
 
-/* Adds a line. */
-DL2_PRINTF(3, 4)
-int dl2_index_draft_remark(struct dl2_index_draft *draft, struct dl2_error *error,
-                           const char *format, ...);
 /* Copies the choice. */
 int dl2_index_draft_set_members(struct dl2_index_draft *draft,
                                 const struct dl2_member_choice *members, struct dl2_error *error);

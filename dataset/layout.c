@@ -125,6 +125,17 @@ DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format
     return dl2_list_append(&dataset->messages, &dataset->message_count, text, NULL);
 }
 
+/* A warning a line; `lines` may be NULL. */
+static int warn_of_lines(struct dl2_dataset *dataset, const char *lines)
+{
+    for (const char *line = lines; line && *line;) {
+        const int length = (int)strcspn(line, "\n");
+        DL2_TRY(warn(dataset, "%.*s", length, line));
+        line += length + (line[length] == '\n');
+    }
+    return DL2_OK;
+}
+
 /* "a subset: 300 of the 1,000 images for training, 30% of each class, drawn with seed 0" */
 static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *subset)
 {
@@ -405,11 +416,7 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
         DL2_TRY(warn(dataset, "%s %s %s outside every class: no split has %s",
                      grouped(unlabelled, number), noun(dataset, unlabelled),
                      unlabelled == 1 ? "is" : "are", unlabelled == 1 ? "it" : "them"));
-    for (const char *line = dataset->remark; line && *line;) {
-        const int length = (int)strcspn(line, "\n");
-        DL2_TRY(warn(dataset, "%.*s", length, line));
-        line += length + (line[length] == '\n');
-    }
+    DL2_TRY(warn_of_lines(dataset, dataset->remark));
     dataset->aside_message = dataset->aside ? dataset->message_count : 0;
     return dataset->aside ? warn(dataset, "%s", dataset->aside) : DL2_OK;
 }
@@ -448,8 +455,7 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
         dataset->clip_message = dataset->clips ? dataset->message_count : 0;
         DL2_TRY(warn(dataset, "%s", dataset->clip_note));
     }
-    if (dataset->mask_note)
-        DL2_TRY(warn(dataset, "%s", dataset->mask_note));
+    DL2_TRY(warn_of_lines(dataset, dataset->mask_note));
     dataset->warning_count = dataset->message_count - 1;
     DL2_TRY(tell_subset(dataset, &options->subset));
     return add_warnings(dataset, path, look);

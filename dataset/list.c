@@ -174,17 +174,6 @@ static bool is_class_name(const struct list_reading *reading, const char *name)
             !dl2_part_find(&none, name, strlen(name)));
 }
 
-/* Removes "./" at the beginning and within a path, in place: it leads nowhere. */
-static void tidy_path(char *path)
-{
-    for (char *at = path; *at;) {
-        if (at[0] == '.' && at[1] == '/')
-            memmove(at, at + 2, strlen(at + 2) + 1);
-        else
-            at = strchrnul(at, '/') + (strchr(at, '/') != NULL);
-    }
-}
-
 /* Of a relative path, or an absolute one without its slash: no part leads out of a folder. */
 static bool stays_inside(const char *path)
 {
@@ -423,7 +412,7 @@ static int list_take_line(struct list_reading *reading, char *line, struct dl2_e
         values[c] = reading->columns[c] < 0 ? NULL : fields[reading->columns[c]];
     }
     if (!dl2_dataset_is_remote(values[IMAGE]))
-        tidy_path(values[IMAGE]);
+        dl2_path_tidy(values[IMAGE] + (*values[IMAGE] == '/'));
     return reading->names ? list_add_video(reading, values, error)
                           : list_add(reading, values[IMAGE], values[CLASS],
                                      reading->split ? reading->split : values[SPLIT], error);
@@ -443,14 +432,13 @@ static const json_t *find_member(const json_t *line, enum column column)
 static int list_take_json(struct list_reading *reading, const char *line, struct dl2_error *error)
 {
     char class[DL2_LABEL_BYTES + 1];
-    json_error_t fault;
     enum dl2_field_kind kind;
     struct dl2_error why = DL2_ERROR_INIT;
     DL2_AUTO_FREE char *image = NULL;
     reading->line++;
     if (!line[strspn(line, " \t\r")])
         return DL2_OK;
-    json_auto_t *json = dl2_json_parse(line, strlen(line), JSON_REJECT_DUPLICATES, &fault);
+    json_auto_t *json = dl2_json_parse(line, strlen(line), JSON_REJECT_DUPLICATES, NULL);
     const char *path = json_string_value(find_member(json, IMAGE));
     const json_t *label = find_member(json, CLASS);
     if (!path || !*path || !label)
@@ -459,7 +447,7 @@ static int list_take_json(struct list_reading *reading, const char *line, struct
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: line %zu: its label: %s", reading->path,
                              reading->line, why.message);
     DL2_TRY(dl2_format(&image, error, "%s", path));
-    tidy_path(image);
+    dl2_path_tidy(image + (*image == '/'));
     return list_add(reading, image, class,
                     reading->split ? reading->split : json_string_value(find_member(json, SPLIT)),
                     error);

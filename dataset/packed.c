@@ -401,7 +401,7 @@ static int open_shard(const struct packed *packed, uint32_t number, bool *once)
     struct packed *own = (struct packed *)packed;
     atomic_uint *open_shards = &own->open_shards;
     if (is_in_upper_half(fd))
-        atomic_store(&own->most_open, atomic_load(open_shards));
+        atomic_store(&own->most_open, 0); /* no more than are open now */
     if (atomic_fetch_add(open_shards, 1) < atomic_load(&own->most_open)) {
         int none = -1;
         if (atomic_compare_exchange_strong(&shard->fd, &none, fd))

@@ -113,6 +113,7 @@ struct dl2_shard_format {
     /* Why DL2_FILE_REFUSED is, and what to do; the same of DL2_FILE_COMPRESSED where samples are
      * read in any order. */
     const char *refusal, *compressed_refusal;
+
     enum dl2_file_role (*role)(const char *name);
     /* Adds all samples of a shard, which is the draft's last. Messages need not name the file. */
     int (*scan)(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -198,7 +199,6 @@ struct dl2_scan {
     /* Where labels are values in JSON: of draft.label_field numbers or names. */
     enum dl2_field_kind label_kind;
     struct dl2_findings findings; /* of whole shards */
-    char *remark; /* what there is to say of labels once they are finished, or NULL */
     /* The lists of classes beside the shards. */
     struct dl2_class_list {
         const char *folder; /* that it is for: "", "train/"... */
@@ -226,9 +226,9 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*
  * Sets labels and parts. Classes are those of the lists beside the shards, if all of them agree and
  * hold every label by its name or its number. Without lists, labels that are all numbers are the
- * classes' numbers. Else classes are sorted by name, those in train first, and the remark says so
- * where that may not be meant. A label below 0 is no class, and counted in the remark. Without any
- * labels, names are read like those of a folder. The draft's remarks become what was found.
+ * classes' numbers. Else classes are sorted by name, those in train first. A label below 0 is no
+ * class. Without any labels, names are read like those of a folder. The draft's remarks say where
+ * sorted names may not be meant, how many labels are below 0, and what was found.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);

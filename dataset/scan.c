@@ -238,16 +238,16 @@ static int remark_names(struct dl2_scan *scan, const struct dl2_label_census *ce
                         const char *missing, struct dl2_error *error)
 {
     if (missing)
-        return dl2_format_more(&scan->remark, error,
+        return dl2_format_more(&scan->draft.remarks, error,
                                "the label '%.200s' of %s is not in the list of classes beside the "
                                "samples, so classes are numbered by their names, sorted",
                                missing, find_labelled(scan, missing));
     if (scan->list_count)
-        return dl2_format_more(&scan->remark, error,
+        return dl2_format_more(&scan->draft.remarks, error,
                                "the lists of classes beside the samples differ or cannot be read, "
                                "so classes are numbered by their names, sorted");
     return dl2_label_remark_words(census, find_labelled(scan, census->number),
-                                  find_labelled(scan, census->word), &scan->remark, error);
+                                  find_labelled(scan, census->word), &scan->draft.remarks, error);
 }
 
 /* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
@@ -350,7 +350,7 @@ static int remark_absent(struct dl2_scan *scan, struct dl2_error *error)
         if (!absent++)
             first = dl2_index_draft_key(&scan->draft, i);
     }
-    return dl2_label_remark_absent(absent, scan->draft.count, first, &scan->remark, error);
+    return dl2_label_remark_absent(absent, scan->draft.count, first, &scan->draft.remarks, error);
 }
 
 /* ---- What was found */
@@ -374,20 +374,18 @@ static int remark_on(struct dl2_scan *scan, enum dl2_finding kind, struct dl2_er
         [DL2_FOUND_LINK] = {"symbolic links", "they are left out: pack the files themselves (tar "
                                               "--dereference)"},
     };
-    return dl2_index_draft_remark(&scan->draft, error, "%s: %zu, such as %s; %s", texts[kind][0],
-                                  scan->findings.of[kind].count, scan->findings.of[kind].first,
-                                  texts[kind][1]);
+    return dl2_format_more(&scan->draft.remarks, error, "%s: %zu, such as %s; %s", texts[kind][0],
+                           scan->findings.of[kind].count, scan->findings.of[kind].first,
+                           texts[kind][1]);
 }
 
 static int remark_on_all(struct dl2_scan *scan, struct dl2_error *error)
 {
     struct dl2_index_draft *draft = &scan->draft;
     const struct dl2_findings *findings = &scan->findings;
-    if (scan->remark)
-        DL2_TRY(dl2_index_draft_remark(draft, error, "%s", scan->remark));
     if (findings->of[DL2_FOUND_UNLABELLED].count)
-        DL2_TRY(dl2_index_draft_remark(
-            draft, error, "no label in the field %s of %s for %zu of %zu: %s",
+        DL2_TRY(dl2_format_more(
+            &draft->remarks, error, "no label in the field %s of %s for %zu of %zu: %s",
             draft->label_field ? draft->label_field : "label",
             draft->label_field ? ".json" : "meta_data", findings->of[DL2_FOUND_UNLABELLED].count,
             draft->count, findings->of[DL2_FOUND_UNLABELLED].first));
@@ -440,7 +438,6 @@ void dl2_scan_free(struct dl2_scan *scan)
     for (size_t i = 0; i < scan->list_count; i++)
         free(scan->lists[i].names);
     free(scan->lists);
-    free(scan->remark);
     dl2_findings_free(&scan->findings);
     *scan = (struct dl2_scan){0};
 }

@@ -20,24 +20,6 @@ _Static_assert((int)DL2_LABEL_BYTES <= (int)DL2_TAR_LOOK, "a label is looked at 
 
 /* ---- Reading: samples */
 
-/* Drops "./", "//" and a leading "/" in place. */
-static void tar_tidy(char *name)
-{
-    char *out = name;
-    for (const char *part = name; *part;) {
-        const char *end = strchrnul(part, '/');
-        const size_t length = (size_t)(end - part);
-        if (length && !(length == 1 && part[0] == '.')) {
-            if (out != name)
-                *out++ = '/';
-            memmove(out, part, length);
-            out += length;
-        }
-        part = *end ? end + 1 : end;
-    }
-    *out = '\0';
-}
-
 /* Regular files have one of three types. */
 static bool tar_is_file(const struct dl2_tar_member *member)
 {
@@ -160,7 +142,7 @@ static int tar_add_target(struct tar_scan *tar, const struct dl2_tar_member *mem
 static int tar_follow_link(struct tar_scan *tar, struct dl2_tar_member *member,
                            struct dl2_error *error)
 {
-    tar_tidy(member->link);
+    dl2_path_tidy(member->link);
     const struct target wanted = {.name = member->link};
     struct target *const *found = tfind(&wanted, &tar->targets, tar_compare_targets);
     if (!found)
@@ -469,7 +451,7 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
     tar->group.any = false;
     int more;
     while ((more = dl2_tar_next(&tar->walk, &member, error)) > 0) {
-        tar_tidy(member.name);
+        dl2_path_tidy(member.name);
         if (member.type == 'S')
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "%s is a sparse file: pack it again without tar's --sparse",
@@ -680,7 +662,7 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
     DL2_TRY(dl2_tar_walk_open(&walk, &search->place->source, search->place->shard_bytes, error));
     walk.at = (search->place->start + DL2_TAR_BLOCK - 1) / DL2_TAR_BLOCK * DL2_TAR_BLOCK;
     while ((status = dl2_tar_next(&walk, &member, error)) > 0) {
-        tar_tidy(member.name);
+        dl2_path_tidy(member.name);
         if ((member.type != '1' && !tar_is_file(&member)) || tar_is_hidden(member.name))
             continue;
         status = tar_search_member(search, &member, error);

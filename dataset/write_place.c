@@ -34,7 +34,7 @@ static bool is_of_format(const char *name, const struct dl2_shard_format *format
            !strcmp(name, format->classes_name);
 }
 
-/* Does a writer give a file this name: of the format that lies here, where none is known of any? */
+/* Does a writer of this format, or of any where it is NULL, give a file this name? */
 static bool is_written_here(const char *name, const struct dl2_shard_format *format)
 {
     const struct dl2_container *container;

@@ -609,13 +609,11 @@ static json_t *bench_json(const struct bench *bench)
     if (config->frames)
         json_object_set_new(
             json, "clips",
-            json_pack(
-                "{s:i, s:f, s:f, s:I, s:I, s:I, s:I}", "frames", (int)config->frames,
-                "frames_per_second", dl2_load_rate(images * config->frames, bench->total.seconds),
-                "frames_per_core_second",
-                dl2_load_rate(images * config->frames, bench->total.cpu_seconds), "short_clips",
-                (json_int_t)stats->short_clips, "oblong", (json_int_t)stats->oblong, "wide_colour",
-                (json_int_t)stats->wide_colour, "interlaced", (json_int_t)stats->interlaced));
+            json_pack("{s:i, s:f, s:f, s:I}", "frames", (int)config->frames, "frames_per_second",
+                      dl2_load_rate(images * config->frames, bench->total.seconds),
+                      "frames_per_core_second",
+                      dl2_load_rate(images * config->frames, bench->total.cpu_seconds),
+                      "short_clips", (json_int_t)stats->short_clips));
     if (config->volume_depth)
         json_object_set_new(json, "volumes",
                             json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,

@@ -2,7 +2,7 @@
 /* dl2-load check: reads and decodes every image, every frame of a video and every voxel of a
  * volume, and what is asked for beside them, and names the unreadable ones. */
 #include "codec/codec.h"
-#include "codec/video_notes.h"
+#include "codec/video.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/keep.h"
@@ -23,8 +23,7 @@ struct checker {
     struct dl2_image image, turned;
     struct dl2_sample_boxes boxes;
     struct dl2_sample_mask mask;
-    struct dl2_video_notes notes;
-    struct dl2_loader_stats unusual; /* of images */
+    struct dl2_loader_stats unusual; /* the counts of dl2_unusual_rows() alone */
 };
 
 struct check {
@@ -35,7 +34,6 @@ struct check {
     struct checker *checkers;  /* one per worker */
     struct dl2_error *results; /* one per slot */
     struct dl2_progress progress;
-    struct dl2_video_notes notes;
     struct dl2_loader_stats unusual;
     json_t *bad;
     int bad_count;
@@ -50,7 +48,7 @@ static int check_video(const struct check *check, struct checker *checker, const
     for (size_t i = 0; status == DL2_OK && i < dl2_video_info(video)->frames; i++)
         status = dl2_video_seek(video, i, error);
     if (status == DL2_OK)
-        dl2_video_notes_add(&checker->notes, dl2_video_info(video));
+        dl2_unusual_note_video(&checker->unusual, dl2_video_info(video));
     dl2_video_close(video);
     return status;
 }
@@ -240,11 +238,6 @@ static int save(const struct check *check, const char *path, double seconds, dou
                              (json_int_t)dl2_dataset_image_count(check->dataset), "bytes",
                              (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
                              "cpu_seconds", cpu_seconds, "bad", check->bad);
-    if (json && dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO)
-        json_object_set_new(json, "videos",
-                            json_pack("{s:I, s:I, s:I}", "oblong", (json_int_t)check->notes.oblong,
-                                      "wide_colour", (json_int_t)check->notes.wide_colour,
-                                      "interlaced", (json_int_t)check->notes.interlaced));
     json_object_set_new(json, "unusual", dl2_load_unusual(&check->unusual));
     if (json && check->boxes.coco)
         json_object_set_new(json, "boxes", boxes_json(check));
@@ -285,18 +278,12 @@ static int run_check(struct check *check, const char *path, struct dl2_parallel 
             status = dl2_mask_init(&check->checkers[i].mask, &check->config, error);
     if (status == DL2_OK)
         status = dl2_parallel_run(loop, error);
-    for (unsigned i = 0; i < loop->jobs; i++) {
-        dl2_video_notes_sum(&check->notes, &check->checkers[i].notes);
+    for (unsigned i = 0; i < loop->jobs; i++)
         dl2_unusual_add(&check->unusual, &check->checkers[i].unusual);
-    }
-    for (size_t i = 0; i < DL2_UNUSUAL; i++) {
-        const uint64_t count = dl2_unusual_count(&check->unusual, &dl2_unusual_rows()[i]);
-        if (count)
-            dl2_progress_message(&check->progress, "%s: %" PRIu64 " of its %s", path, count,
-                                 dl2_unusual_rows()[i].text);
-    }
-    check->notes.sound = 0; /* nothing reads it */
-    dl2_video_notes_tell(&check->notes, path, "clips", &check->progress);
+    for (const struct dl2_unusual *row = dl2_unusual_rows(); row->name; row++)
+        if (dl2_unusual_count(&check->unusual, row))
+            dl2_progress_message(&check->progress, "%s: %" PRIu64 " of its %s", path,
+                                 dl2_unusual_count(&check->unusual, row), row->text);
     dl2_progress_end(&check->progress);
     return status;
 }

@@ -19,13 +19,9 @@ static void close_video(struct dl2_job *job)
     job->video = NULL;
 }
 
-/* Counts what is unusual about the frames that were decoded. */
 static void end_video(struct dl2_job *job)
 {
-    const struct dl2_video_info *info = dl2_video_info(job->video);
-    job->stats.oblong += !info->square_pixels;
-    job->stats.wide_colour += info->wide_colour;
-    job->stats.interlaced += info->interlaced;
+    dl2_unusual_note_video(&job->stats, dl2_video_info(job->video));
     close_video(job);
 }
 

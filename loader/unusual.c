@@ -45,3 +45,10 @@ void dl2_unusual_note(struct dl2_loader_stats *stats, const struct dl2_image_inf
     stats->above_8_bits += info->bits > 8;
     stats->nearly_black += dl2_image_is_nearly_black(info, raster);
 }
+
+void dl2_unusual_note_video(struct dl2_loader_stats *stats, const struct dl2_video_info *info)
+{
+    stats->oblong += !info->square_pixels;
+    stats->wide_colour += info->wide_colour;
+    stats->interlaced += info->interlaced;
+}

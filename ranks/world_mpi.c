@@ -103,7 +103,7 @@ static void load_library(void)
 {
     struct sigaction hangup;
     sigaction(SIGHUP, NULL, &hangup);
-    /* Its plugins look for its symbols among all. */
+    /* Its plugins are not linked with it, and find its functions among the global symbols. */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
     void *found;
     sigaction(SIGHUP, &hangup, NULL);

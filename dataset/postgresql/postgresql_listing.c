@@ -612,8 +612,8 @@ static int find_in_pages(struct dl2_dataset *dataset, const struct listing *list
 static int list_all(struct dl2_dataset *dataset, struct listing *listing, struct dl2_error *error)
 {
     DL2_TRY(list_table(listing, error));
-    if (listing->scan.remark)
-        DL2_TRY(dl2_format_more(&dataset->remark, error, "%s", listing->scan.remark));
+    if (listing->scan.draft.remarks)
+        DL2_TRY(dl2_format_more(&dataset->remark, error, "%s", listing->scan.draft.remarks));
     DL2_TRY(find_in_pages(dataset, listing, error));
     DL2_TRY(make_commands(listing, error));
     return make_version_command(listing, error);

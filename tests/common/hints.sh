@@ -28,6 +28,11 @@ for program in load quality report study train transcode; do
     ! grep -q 'did you mean' "$work/err" || fail "a far-fetched hint: $(cat "$work/err")"
 done
 
+# A value where there is none to give: the long name is known.
+for option in quiet val drop-last gray; do
+    hint "option '--$option' doesn't allow an argument" dl2-load bench "--$option=3" data
+done
+
 # As before: the start of one option's name is the option, of several an error that lists them; a value and a word behind
 # "--" are no options, and names are shown without what a terminal would act on.
 expect 0 dl2-train --epo 3 --list devices

@@ -76,6 +76,7 @@ said 'images left out because no metadata name them: 1'
 expect 0 dl2-transcode --quiet --codec ppm hf hf-variants
 is "$(names hf-variants/ppm)" './test/dog/4.ppm ./train/cat/1.ppm ./train/dog/2.ppm ' 'a variant has classes'
 mkdir root && cp -r hf/train hf/test root && rm root/*/metadata.*
+picture root/train/1_mask.ppm 8 8 1 # which the folder, opened first, takes for a mask
 printf 'file_name,label\ntrain/1.ppm,10\ntrain/2.ppm,2\n./train/3.ppm,-1\ntest/4.ppm,10\n' >root/metadata.csv
 is "$(layout root)" 'train 3 images in 11 classes, test 1' 'metadata of a folder with splits'
 mkdir captions && cp hf/train/*.ppm captions && printf 'file_name,text\n1.ppm,a\n2.ppm,b\n3.ppm,c\n' >captions/metadata.csv

@@ -164,7 +164,10 @@ static void test_what_is_broken_is_left_out(void **state)
         {IMAGE ", {\"id\": null, \"file_name\": \"c.jpg\"}", OBJECT(BOX),
          "image number 2 has no id", 1, false},
         {IMAGE, OBJECT(BOX) ", {\"image_id\": 9, \"category_id\": 3, " BOX "}",
-         "is of an image that is not there", 1, false},
+         "annotation number 2 is of an image that is not there", 1, false},
+        {"{\"id\": \"20260101000000000001\", \"file_name\": \"a/b.jpg\"}, "
+         "{\"id\": \"20260101000000000002\", \"file_name\": \"c.jpg\"}",
+         "{\"image_id\": \"20260101000000000002\", \"category_id\": 3, " BOX "}", NULL, 1, false},
         {IMAGE ", {\"id\": \"x_1\", \"file_name\": \"c\\\\d.jpg\"}",
          OBJECT(BOX) ", {\"image_id\": \"x_1\", \"category_id\": \"3\", " BOX "}", NULL, 2, false},
         {"{\"id\": \"7\", \"file_name\": \"a/b.jpg\"}", OBJECT(BOX), NULL, 1, false},
@@ -506,6 +509,44 @@ static void test_the_same_for_all_workers(void **state)
     }
 }
 
+/* Which sample an image is whose name ends with the key of sample 7, behind `start`; -1: none.
+ * Another image is called like sample `number` behind `other`, and a third like sample 1. */
+static int sample_of_name(const char *start, const char *other, size_t number)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_coco *coco;
+    struct dl2_sample named[3];
+    const size_t numbers[] = {7, number, 1};
+    char text[4096];
+    size_t index;
+    for (size_t i = 0; i < 3; i++)
+        dl2_dataset_sample(samples, numbers[i], &named[i]);
+    snprintf(text, sizeof text,
+             COCO("{\"id\": 1, \"file_name\": \"%s%s.jpg\"}, {\"id\": 2, \"file_name\": "
+                  "\"%s%s.jpg\"}, {\"id\": 3, \"file_name\": \"%s.jpg\"}",
+                  CATEGORY, ""),
+             start, named[0].key, other, named[1].key, named[2].key);
+    if (dl2_coco_open(write_json(text), samples, false, &coco, &error) < 0)
+        fail_msg("%s", error.message);
+    json_t *id = json_integer(1);
+    const bool found = dl2_coco_find(coco, id, &index);
+    json_decref(id);
+    dl2_coco_close(coco);
+    return found ? (int)index : -1;
+}
+
+/* Absolute names of another machine end with a sample's key; "./" and "//" lead nowhere. */
+static void test_absolute_names(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_of_name("/home/x/", "/home/y/", 0), 7);
+    assert_int_equal(sample_of_name("C:\\\\x\\\\", "", 0), 7);
+    assert_int_equal(sample_of_name(".//./", "/", 0), 7);
+    assert_int_equal(sample_of_name("/home/x", "", 0), -1);
+    assert_int_equal(sample_of_name("home/x/", "", 0), -1);
+    assert_int_equal(sample_of_name("/home/x/", "/home/y/", 7), -1); /* one of two */
+}
+
 static void refuse(const struct dl2_loader_config *config, const char *says)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -586,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_boxes_follow_the_crop),
         cmocka_unit_test(test_another_aspect_is_refused),
         cmocka_unit_test(test_resized_images_are_accepted),
+        cmocka_unit_test(test_absolute_names),
         cmocka_unit_test(test_the_same_for_all_workers),
         cmocka_unit_test(test_what_does_not_go_with_boxes),
         cmocka_unit_test(test_label_files_beside_images),
