@@ -617,9 +617,6 @@ int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_by
     struct dl2_remote_transfer transfer = {.total = DL2_REMOTE_UNKNOWN};
     /* A server that does not tell the size is asked for more, until it has no more. */
     for (size_t size = FIRST_BYTES; transfer.total == DL2_REMOTE_UNKNOWN; size *= 16) {
-        if (size / 16 > max_bytes)
-            return dl2_error_set(error, DL2_ERR_LIMIT,
-                                 "%s: it passes the limit of %" PRIu64 " bytes", name, max_bytes);
         DL2_TRY(dl2_bytes_resize(out, size, error));
         const int status =
             read_start(remote, name, out->data, size, flags & DL2_LOAD_OPTIONAL, &transfer, error);
@@ -627,6 +624,9 @@ int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_by
             out->size = 0;
             return status;
         }
+        if (transfer.total == DL2_REMOTE_UNKNOWN && size > max_bytes)
+            return dl2_error_set(error, DL2_ERR_LIMIT,
+                                 "%s: it passes the limit of %" PRIu64 " bytes", name, max_bytes);
     }
     if (transfer.total > max_bytes || transfer.total > SIZE_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT,
