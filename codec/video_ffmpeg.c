@@ -32,8 +32,8 @@ struct dl2_video {
     int orientation;            /* EXIF's */
     struct packet *packets;
     size_t packet_count;
-    /* When the file's first frame is shown, and whether others of behind it are shown before it:
-     * they may refer to frames that a cut has left behind. */
+    /* When the file's first frame is shown, and whether frames behind it may refer to ones that a
+     * cut has left behind: decoding may not begin with it, or they are shown before it. */
     int64_t first_time;
     bool begins_open;
     size_t packet_bytes;
@@ -297,8 +297,10 @@ static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t l
              packet->pts <= INT64_MAX - packet->duration &&
              packet->pts + packet->duration > video->end)
         video->end = packet->pts + packet->duration;
-    if (video->packet_count == 1)
+    if (video->packet_count == 1) {
         video->first_time = packet->pts;
+        video->begins_open = !kept->is_start;
+    }
     video->begins_open |= packet->pts != AV_NOPTS_VALUE && packet->pts < video->first_time;
     ffmpeg->av_packet_move_ref(kept->data, packet);
     return DL2_OK;
@@ -452,7 +454,8 @@ static int decode_packets(struct dl2_video *video, int64_t time, struct dl2_erro
 static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *error)
 {
     const int status = decode_packets(video, time, error);
-    const bool begins = video->time == AV_NOPTS_VALUE || video->time < video->first_time;
+    const bool begins =
+        video->number == SIZE_MAX || (video->timed && video->time < video->first_time);
     if (status != DL2_ERR_FORMAT || !video->begins_open || !begins)
         return status;
     dl2_error_clear(error); /* that the data are invalid is the least of it */
@@ -589,8 +592,41 @@ static int find_times(struct dl2_video *video, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Shows `count` frames as far apart as they are decoded: an AVI repeats a frame by an empty one
+ * behind it, and so may have twice the rate of its frames. If more or fewer frames come out than
+ * go in, all are as far apart as the closest. */
+static void take_decoding_times(struct dl2_video *video, size_t count)
+{
+    size_t found = 0;
+    int64_t before = AV_NOPTS_VALUE, step = INT64_MAX;
+    bool known = true;
+    for (size_t i = 0; i < video->packet_count; i++) {
+        const AVPacket *packet = video->packets[i].data;
+        if (!packet->size || (packet->flags & AV_PKT_FLAG_DISCARD))
+            continue;
+        const int64_t time = packet->dts;
+        const bool later = time != AV_NOPTS_VALUE && (!found || time > before);
+        if (later && found && (uint64_t)time - (uint64_t)before < (uint64_t)step)
+            step = time - before;
+        known = known && later;
+        if (found < count)
+            video->times[found] = time;
+        found++;
+        before = time;
+    }
+    if (known && found == count)
+        return;
+    if (step == INT64_MAX)
+        step = video->rate.num > 0 && video->time_base.num > 0
+                   ? ffmpeg->av_rescale_q(1, av_inv_q(video->rate), video->time_base)
+                   : 1;
+    const int64_t most = INT64_MAX / (int64_t)(count + 1);
+    for (size_t i = 0; i < count; i++)
+        video->times[i] = (int64_t)i * (step < 1 ? 1 : step < most ? step : most);
+}
+
 /* AVI says when frames are decoded, and not when they are shown: decodes all of them to know how
- * many there are. They are shown at the file's rate. */
+ * many there are. */
 static int count_frames(struct dl2_video *video, struct dl2_error *error)
 {
     size_t count = 0;
@@ -599,18 +635,13 @@ static int count_frames(struct dl2_video *video, struct dl2_error *error)
         count++;
     DL2_TRY(got);
     flush(video, 0);
-    const int64_t most = INT64_MAX / (int64_t)(count + 1);
-    const int64_t step = video->rate.num > 0 && video->time_base.num > 0
-                             ? ffmpeg->av_rescale_q(1, av_inv_q(video->rate), video->time_base)
-                             : 1;
     if (!count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "no frame of the video can be decoded");
     free(video->times);
     video->times = NULL;
     DL2_TRY(DL2_NEW(&video->times, count, "a video", error));
     video->info.frames = count;
-    for (size_t i = 0; i < count; i++)
-        video->times[i] = (int64_t)i * (step < 1 ? 1 : step < most ? step : most);
+    take_decoding_times(video, count);
     video->end = INT64_MIN;
     return DL2_OK;
 }
@@ -631,13 +662,31 @@ static void find_end(struct dl2_video *video)
     video->end = last <= INT64_MAX - length ? last + length : INT64_MAX;
 }
 
-/* By the container, or as many as there are in their time. */
+/* Of the frames that are closest together; 0/1: it is not known. */
+static AVRational find_highest_rate(const struct dl2_video *video)
+{
+    int64_t least = INT32_MAX;
+    AVRational rate = {0, 1};
+    for (size_t i = 1; i < video->info.frames; i++)
+        if ((uint64_t)video->times[i] - (uint64_t)video->times[i - 1] < (uint64_t)least)
+            least = video->times[i] - video->times[i - 1];
+    if (least < INT32_MAX && least > 0 && video->time_base.num > 0)
+        ffmpeg->av_reduce(&rate.num, &rate.den, video->time_base.den, least * video->time_base.num,
+                          INT32_MAX);
+    return rate;
+}
+
+/* By the container unless all frames are further apart, or as many as there are in their time. */
 static void find_rate(struct dl2_video *video)
 {
     enum { MAX_RATE = 1000, MAX_TERM = 1000000 };
     const int64_t first = video->times[0];
     int64_t length = first < 0 && video->end > INT64_MAX + first ? INT64_MAX : video->end - first;
+    const AVRational highest = find_highest_rate(video);
     AVRational rate = video->rate;
+    if (highest.num > 0 && rate.num > 0 && rate.den > 0 &&
+        rate.num / (double)rate.den > 1.5 * highest.num / highest.den)
+        rate = highest;
     if (rate.num <= 0 || rate.den <= 0) {
         const int64_t most = INT64_MAX / (video->time_base.num > 0 ? video->time_base.num : 1);
         length = length < most ? length : most;

@@ -218,15 +218,36 @@ diff -r -x '.dl2-*' whole resumed || fail 'a run that was killed'
 # ---- Cut out of a longer video at an open group of pictures: its first frames lack what they refer to
 mkdir -p cut/run cut/walk
 video whole.mp4 -c:v libx264 -pix_fmt yuv420p -x264-params open-gop=1:keyint=12:min-keyint=12:bframes=2:scenecut=0
-for extension in mp4 mkv; do
-    ffmpeg -nostdin -v error -ss 0.7 -i whole.mp4 -c copy -avoid_negative_ts make_zero cut/run/$extension.$extension || fail "ffmpeg cuts no $extension"
-done
+cut() { # NAME.EXTENSION OPTION...
+    name=$1
+    shift
+    ffmpeg -nostdin -v error -ss 0.7 -i whole.mp4 -c copy "$@" "cut/run/$name" || fail "ffmpeg cuts no $name"
+}
+cut mp4.mp4 -avoid_negative_ts make_zero
+cut mkv.mkv -avoid_negative_ts make_zero
+cut timeless.mkv # times below 0 are left out
+cut avi.avi      # AVI has none
 cp whole.mp4 cut/walk
 expect 1 convert fps=25 cut cut-clips
-for extension in mp4 mkv; do
-    said "cut/run/$extension.$extension: its first frames refer to frames before its first key frame, which the file lacks"
+for name in mp4.mp4 mkv.mkv timeless.mkv avi.avi; do
+    said "cut/run/$name: its first frames refer to frames before its first key frame, which the file lacks"
 done
-is "$(sed 's/, [0-9]* bytes.*folder//' out)" 'cut-clips: 1 clips, 50 frames; 1 written, 2 failed' 'a video that is whole'
+is "$(sed 's/, [0-9]* bytes.*folder//' out)" 'cut-clips: 1 clips, 50 frames; 1 written, 4 failed' 'a video that is whole'
+# One that begins as it should and is damaged behind its first frame is not called that.
+mkdir -p damaged/run
+ffmpeg -nostdin -v error -i whole.mp4 -c copy damaged/run/1.avi
+at=$(ffprobe -v error -show_entries packet=pos -of csv=p=0 damaged/run/1.avi | sed -n 2p)
+head -c 8 /dev/zero | dd of=damaged/run/1.avi bs=1 seek=$((at + 5)) conv=notrunc 2>/dev/null # behind the unit's header
+expect 1 convert fps=25 damaged damaged-clips
+said 'damaged/run/1.avi: a frame of the video: Invalid data'
+
+# ---- An AVI that repeats each frame by an empty one, as ffmpeg writes where B-frames are copied, is shown as long as its source
+mkdir -p doubled/run
+ffmpeg -nostdin -v error -i whole.mp4 -c copy doubled/run/1.avi
+ffmpeg -nostdin -v error -i whole.mp4 -c copy doubled/run/2.mkv
+expect 0 convert fps=25 doubled doubled-clips
+is "$(ls doubled-clips/run/1 | wc -l) $(ls doubled-clips/run/2 | wc -l)" '50 50' 'frames at the rate of the source'
+diff -r doubled-clips/run/1 doubled-clips/run/2 || fail 'frames of an AVI differ'
 
 # ---- Turned as the display matrix says
 mkdir -p turned/run turned/walk
