@@ -68,6 +68,9 @@ size_t dl2_coco_memory(const struct dl2_coco *coco);
 /* The file_name of an image that no sample is, by its number among these; NULL after the last. */
 const char *dl2_coco_missing(const struct dl2_coco *coco, size_t number);
 
+/* Category `number` by their ids, with "" if it has no name; false after the last. */
+bool dl2_coco_class(const struct dl2_coco *coco, size_t number, int64_t *label, const char **name);
+
 /* What the file has of a sample, its annotations in the file's order; false: nothing. */
 bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annotated_image *image);
 
@@ -103,5 +106,40 @@ int dl2_coco_read_runs(const json_t *counts, uint64_t pixels, struct dl2_bytes *
  */
 int dl2_yolo_read(const uint8_t *text, size_t size, struct dl2_bytes *rows,
                   struct dl2_error *error);
+
+/* A class of boxes. */
+struct dl2_box_class {
+    int64_t label;
+    char *name;
+};
+
+struct dl2_split_folder {
+    const char *split; /* "train", "val" or "test" */
+    char *path;        /* "images/train", below the dataset's folder */
+};
+
+/* data.yaml, which Ultralytics' trainers read and Roboflow exports. */
+struct dl2_data_yaml {
+    struct dl2_box_class *classes; /* of `names`, ordered by label; there may be gaps */
+    size_t class_count;
+    struct dl2_split_folder *folders; /* of `train`, `val` and `test` */
+    size_t folder_count;
+};
+
+/* Sets *path to the data.yaml of a dataset's folder, a string to free, or to NULL. A folder that is
+ * called images or like a split may have it above, which *above tells. Not on a server. */
+int dl2_data_yaml_find(const struct dl2_dataset *dataset, char **path, bool *above,
+                       struct dl2_error *error);
+
+/* Reads a file; free it after success alone. DL2_ERR_FORMAT names the line that is no YAML, and
+ * names that are neither a list nor have whole numbers from 0 on. Without names there are none. */
+int dl2_data_yaml_read(const char *path, struct dl2_data_yaml *yaml, struct dl2_error *error);
+/* NULL: the class has no name. */
+const char *dl2_data_yaml_name(const struct dl2_data_yaml *yaml, int64_t label);
+/* How many samples lie in folders that are another split there than the dataset's; *folder: the
+ * first's. */
+size_t dl2_data_yaml_misplaced(const struct dl2_data_yaml *yaml, const struct dl2_dataset *dataset,
+                               const struct dl2_split_folder **folder);
+void dl2_data_yaml_free(struct dl2_data_yaml *yaml);
 
 #endif

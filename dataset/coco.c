@@ -38,6 +38,11 @@ struct listed {
     uint32_t first, count;    /* of its annotations */
 };
 
+struct category {
+    int64_t id;
+    size_t name; /* in coco->names; SIZE_MAX: it has none */
+};
+
 /* An annotation before its image is known. */
 struct found {
     struct dl2_annotation annotation;
@@ -48,7 +53,7 @@ struct found {
 struct dl2_coco {
     struct dl2_bytes names;      /* of images, each ended by 0 */
     struct dl2_bytes images;     /* struct listed, ordered by id once they are all there */
-    struct dl2_bytes categories; /* int64_t, ordered likewise */
+    struct dl2_bytes categories; /* struct category, ordered likewise */
     struct dl2_bytes shapes;     /* uint32_t */
     struct dl2_bytes found;      /* struct found, while reading */
     struct dl2_annotation *annotations;
@@ -291,11 +296,15 @@ static int take_image(struct reader *reader, const json_t *element, size_t numbe
 static int take_category(struct reader *reader, const json_t *element, size_t number,
                          struct dl2_error *error)
 {
-    const json_t *value = json_object_get(element, "id");
-    int64_t id;
+    const char *name = json_string_value(json_object_get(element, "name"));
+    struct dl2_coco *coco = reader->coco;
+    struct category category = {.name = name ? coco->names.size : SIZE_MAX};
     bool is_text;
-    if (take_id(value, &id, &is_text) && !is_text)
-        return dl2_bytes_append(&reader->coco->categories, &id, sizeof id, error);
+    if (take_id(json_object_get(element, "id"), &category.id, &is_text) && !is_text) {
+        if (name)
+            DL2_TRY(dl2_bytes_append(&coco->names, name, strlen(name) + 1, error));
+        return dl2_bytes_append(&coco->categories, &category, sizeof category, error);
+    }
     note_broken(reader, "category number %zu has no whole number as its id", number);
     return DL2_OK;
 }
@@ -585,7 +594,7 @@ static int compare_ids(const void *a, const void *b)
 
 static int compare_categories(const void *a, const void *b)
 {
-    return compare_numbers(*(const int64_t *)a, *(const int64_t *)b);
+    return compare_numbers(((const struct category *)a)->id, ((const struct category *)b)->id);
 }
 
 /* Does an annotation lead to an image and a category that are there? */
@@ -595,9 +604,10 @@ static bool leads_somewhere(struct reader *reader, const struct found *found)
     const struct listed wanted = {.id = found->image_id};
     const bool image = coco->facts.images && bsearch(&wanted, images_of(coco), coco->facts.images,
                                                      sizeof wanted, compare_ids);
-    const bool category = coco->facts.categories &&
-                          bsearch(&found->annotation.label, coco->categories.data,
-                                  coco->facts.categories, sizeof(int64_t), compare_categories);
+    const struct category label = {.id = found->annotation.label};
+    const bool category =
+        coco->facts.categories && bsearch(&label, coco->categories.data, coco->facts.categories,
+                                          sizeof label, compare_categories);
     char why[64];
     snprintf(why, sizeof why, "is of category %" PRId64 ", which is not there",
              found->annotation.label);
@@ -611,14 +621,14 @@ static void check_ids(struct reader *reader)
     struct dl2_coco *coco = reader->coco;
     struct listed *images = images_of(coco);
     struct found *found = found_in(coco);
-    int64_t *categories = (int64_t *)(void *)coco->categories.data;
+    struct category *categories = (struct category *)(void *)coco->categories.data;
     coco->facts.images = image_count(coco);
     coco->facts.categories = coco->categories.size / sizeof *categories;
     if (coco->facts.categories)
         qsort(categories, coco->facts.categories, sizeof *categories, compare_categories);
     for (size_t i = 1; i < coco->facts.categories; i++)
-        if (categories[i] == categories[i - 1])
-            note_ambiguous(reader, "category %" PRId64 " comes twice", categories[i]);
+        if (categories[i].id == categories[i - 1].id)
+            note_ambiguous(reader, "category %" PRId64 " comes twice", categories[i].id);
     for (size_t i = 1; i < coco->facts.images; i++)
         if (images[i].id == images[i - 1].id)
             note_ambiguous(reader, "the id of image '%.200s' comes twice",
@@ -765,7 +775,7 @@ static int match_samples(struct reader *reader, const struct dl2_dataset *datase
         "none of its %zu images is in the dataset, which has samples such as '%s'; "
         "the first image is '%s'",
         coco->facts.images, coco->facts.unlisted_key ? coco->facts.unlisted_key : "",
-        coco->facts.images ? (const char *)coco->names.data : "");
+        coco->facts.images ? (const char *)coco->names.data + images->name : "");
 }
 
 static int match_images(struct reader *reader, const struct dl2_dataset *dataset,
@@ -902,6 +912,18 @@ size_t dl2_coco_memory(const struct dl2_coco *coco)
 const char *dl2_coco_missing(const struct dl2_coco *coco, size_t number)
 {
     return number < coco->facts.missing ? coco->missing[number] : NULL;
+}
+
+bool dl2_coco_class(const struct dl2_coco *coco, size_t number, int64_t *label, const char **name)
+{
+    const struct category *categories = (const struct category *)(void *)coco->categories.data;
+    if (number >= coco->facts.categories)
+        return false;
+    *label = categories[number].id;
+    *name = categories[number].name == SIZE_MAX
+                ? ""
+                : (const char *)coco->names.data + categories[number].name;
+    return true;
 }
 
 bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annotated_image *image)

@@ -775,12 +775,13 @@ static const struct companion *folder_find_mask(const struct folder *folder, siz
  * Ultralytics and Roboflow have label files; to NULL where it has no such folder. */
 static int folder_find_labels(const char *path, char **labels, struct dl2_error *error)
 {
-    static const char images[] = "/images/";
+    static const char images[] = "images/";
     const char *last = NULL;
     for (const char *at = path; (at = strstr(at, images)); at++)
-        last = at;
+        if (at == path || at[-1] == '/')
+            last = at;
     *labels = NULL;
-    return last ? dl2_format(labels, error, "%.*s/labels/%s", (int)(last - path), path,
+    return last ? dl2_format(labels, error, "%.*slabels/%s", (int)(last - path), path,
                              last + strlen(images))
                 : DL2_OK;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
-	dataset/annotations.h dataset/coco.c dataset/yolo.c \
+	dataset/annotations.h dataset/coco.c dataset/yolo.c dataset/data_yaml.c \
 	dataset/dataset.c dataset/dataset.h \
 	dataset/sidecars.c dataset/sidecars.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
@@ -47,8 +47,8 @@ libdataset_la_SOURCES = \
 	dataset/store_place.c dataset/store_place.h \
 	dataset/write_place.c dataset/write_place.h \
 	dataset/writer.c dataset/writer.h
-libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
-libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
+libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS)
+libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS) $(YAML_LIBS)
 if HAVE_LIBNIFTI
 libdataset_la_SOURCES += dataset/volume_nifti.c
 libdataset_la_CFLAGS += $(LIBNIFTI_CFLAGS)

@@ -87,7 +87,8 @@ static int check_boxes(const struct check *check, struct checker *checker, size_
 {
     const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     const struct dl2_crop_box whole = {0, 0, width, height, false};
-    DL2_TRY(dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item, error));
+    DL2_TRY(dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item,
+                           &checker->unusual, error));
     const int status = dl2_boxes_show(&checker->boxes, &check->boxes, &check->config,
                                       (uint32_t)item, width, height, &whole, error);
     struct dl2_sample sample;
@@ -168,7 +169,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
     return DL2_OK;
 }
 
-enum { NAMED = 10 }; /* images of COCO's file that are named */
+enum { NAMED = 10 }; /* images of COCO's file, and classes, that are named */
 
 /* Names images of COCO's file that are no samples, and counts what else does not fit. */
 static void check_coco(struct check *check, FILE *out)
@@ -217,6 +218,35 @@ static json_t *boxes_json(const struct check *check)
                      (json_int_t)facts->unlisted);
 }
 
+static void print_box_classes(const struct check *check, FILE *out)
+{
+    char names[1024] = "";
+    int64_t label;
+    const char *name;
+    size_t count = 0;
+    for (size_t i = 0; dl2_box_source_class(&check->boxes, i, &label, &name); i++)
+        if (*name && count++ < NAMED)
+            dl2_list_name(names, sizeof names, name);
+    if (count)
+        fprintf(out, "%s: %zu classes: %s%s\n",
+                DL2_SHOWN(check->boxes.coco ? check->boxes.text : check->boxes.yaml_path), count,
+                DL2_SHOWN(names), count > NAMED ? ", ..." : "");
+}
+
+/* The names of classes by their numbers. */
+static json_t *box_classes_json(const struct check *check)
+{
+    json_t *json = json_object();
+    char key[24];
+    int64_t label;
+    const char *name;
+    for (size_t i = 0; dl2_box_source_class(&check->boxes, i, &label, &name); i++) {
+        snprintf(key, sizeof key, "%" PRId64, label);
+        json_object_set_new(json, key, dl2_json_text(name));
+    }
+    return json;
+}
+
 static int tell_result(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
     (void)error;
@@ -241,6 +271,8 @@ static int save(const struct check *check, const char *path, double seconds, dou
     json_object_set_new(json, "unusual", dl2_load_unusual(&check->unusual));
     if (json && check->boxes.coco)
         json_object_set_new(json, "boxes", boxes_json(check));
+    if (json && check->boxes.text)
+        json_object_set_new(json, "box_classes", box_classes_json(check));
     return dl2_json_save_new(check->options->json_path, json, error);
 }
 
@@ -272,6 +304,8 @@ static int run_check(struct check *check, const char *path, struct dl2_parallel 
     check->bad = dl2_keep_json(json_array());
     dl2_progress_begin(&check->progress, "check", noun_of(dl2_dataset_kind(check->dataset)),
                        loop->count, check->options->quiet);
+    if (check->boxes.warning && !check->boxes.coco)
+        dl2_progress_message(&check->progress, "%s", check->boxes.warning);
     int status = DL2_OK;
     for (unsigned i = 0; status == DL2_OK && i < loop->jobs; i++)
         if (dl2_dataset_kind(check->dataset) == DL2_SAMPLE_IMAGE)
@@ -312,6 +346,8 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     const double seconds = dl2_clock_wall() - start;
     if (status == DL2_OK)
         check_coco(&check, out);
+    if (status == DL2_OK)
+        print_box_classes(&check, out);
     if (status == DL2_OK && options->json_path)
         status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
     if (status == DL2_OK && kind == DL2_SAMPLE_CLIP)

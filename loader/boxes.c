@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/boxes.h"
 
+#include "common/quote.h"
+#include "common/scope.h"
 #include "loader/instance_masks.h"
 #include "pixels/crop.h"
 #include "pixels/image.h"
@@ -16,11 +18,10 @@
 
 /* ---- sources ---- */
 
-bool dl2_boxes_in_file(const char *text)
+/* Does the text name a file, which ends in such an extension? Else it is one. */
+static bool is_file(const char *text, const char *extension)
 {
-    static const char ending[] = ".json";
-    const size_t length = strlen(text);
-    return length >= sizeof ending && !strcmp(text + length + 1 - sizeof ending, ending);
+    return strlen(text) > strlen(extension) && dl2_ends_with(text, extension);
 }
 
 /* What does not fit, in words; NULL where all fits, or without memory. */
@@ -54,21 +55,71 @@ static char *describe_misfits(const char *path, const struct dl2_coco *coco)
     return NULL;
 }
 
+/* An image without a label file has no objects, as for Ultralytics' trainers; where none has one,
+ * they lie elsewhere. */
+static int find_label_file(const struct dl2_box_source *source, const struct dl2_dataset *dataset,
+                           struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    const size_t count = dl2_dataset_count(dataset);
+    for (size_t i = 0; i < count; i++)
+        if (dl2_dataset_read_sidecar(dataset, i, source->extension, &text, NULL))
+            return DL2_OK; /* one that cannot be read makes its sample bad */
+    struct dl2_sample sample;
+    if (!count)
+        return DL2_OK;
+    dl2_dataset_sample(dataset, 0, &sample);
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "boxes: none of the %zu images has a label file: there is no '%s' beside "
+                         "%s, nor beside another one, nor in a folder 'labels' beside 'images'",
+                         count, source->extension, sample.path);
+}
+
+/* Names of classes, and what data.yaml says of the splits. A file that was not asked for may be of
+ * any kind, so what is wrong with it is a warning. */
+static int open_yaml(struct dl2_box_source *source, const struct dl2_dataset *dataset, bool given,
+                     struct dl2_error *error)
+{
+    const struct dl2_split_folder *folder;
+    struct dl2_error own = DL2_ERROR_INIT;
+    bool above = false;
+    if (given)
+        DL2_TRY(dl2_format(&source->yaml_path, error, "%s", source->text));
+    else
+        DL2_TRY(dl2_data_yaml_find(dataset, &source->yaml_path, &above, error));
+    if (!source->yaml_path)
+        return DL2_OK;
+    const int status = dl2_data_yaml_read(source->yaml_path, &source->yaml, given ? error : &own);
+    if (status < 0)
+        return given
+                   ? status
+                   : dl2_format(&source->warning, error, "%s; classes have no names", own.message);
+    const size_t misplaced = above ? 0 : dl2_data_yaml_misplaced(&source->yaml, dataset, &folder);
+    return misplaced ? dl2_format(&source->warning, error,
+                                  "%s: %zu images lie in folders such as %s, which is its split "
+                                  "%s, and are in another one here: splits are folders that are "
+                                  "called train, val or test",
+                                  source->yaml_path, misplaced, folder->path, folder->split)
+                     : DL2_OK;
+}
+
 int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_config *config,
                         const struct dl2_dataset *dataset, struct dl2_error *error)
 {
     if (!config->boxes)
         return DL2_OK;
     DL2_TRY(dl2_format(&source->text, error, "%s", config->boxes));
-    if (dl2_boxes_in_file(source->text)) {
+    if (is_file(source->text, ".json")) {
         DL2_TRY(dl2_coco_open(source->text, dataset, config->instance_masks, &source->coco, error));
         source->warning = describe_misfits(source->text, source->coco);
         return DL2_OK;
     }
-    if (!*source->text || *source->text == '.' || strpbrk(source->text, "/ ,"))
+    const bool yaml = is_file(source->text, ".yaml") || is_file(source->text, ".yml");
+    source->extension = yaml ? "txt" : source->text;
+    if (!yaml && (!*source->text || *source->text == '.' || strpbrk(source->text, "/ ,")))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "boxes: '%s' is neither a file in COCO's JSON, FILE.json, nor the "
-                             "extension of label files, such as txt",
+                             "extension of label files, such as txt, nor their data.yaml",
                              source->text);
     if (config->instance_masks)
         return dl2_error_set(
@@ -79,12 +130,27 @@ int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_c
                              "boxes: the container '%s' holds nothing beside images; give COCO's "
                              "JSON, FILE.json",
                              dl2_dataset_container(dataset));
-    return DL2_OK;
+    DL2_TRY(find_label_file(source, dataset, error));
+    return open_yaml(source, dataset, yaml, error);
+}
+
+bool dl2_box_source_class(const struct dl2_box_source *source, size_t number, int64_t *label,
+                          const char **name)
+{
+    if (source->coco)
+        return dl2_coco_class(source->coco, number, label, name);
+    if (number >= source->yaml.class_count)
+        return false;
+    *label = source->yaml.classes[number].label;
+    *name = source->yaml.classes[number].name;
+    return true;
 }
 
 void dl2_box_source_close(struct dl2_box_source *source)
 {
     dl2_coco_close(source->coco);
+    dl2_data_yaml_free(&source->yaml);
+    free(source->yaml_path);
     free(source->text);
     free(source->warning);
     *source = (struct dl2_box_source){0};
@@ -92,23 +158,37 @@ void dl2_box_source_close(struct dl2_box_source *source)
 
 /* ---- one sample ---- */
 
+static int check_classes(const struct dl2_sample_boxes *boxes, const struct dl2_box_source *source,
+                         struct dl2_error *error)
+{
+    const struct dl2_annotation *rows = (const void *)boxes->rows.data;
+    for (size_t i = 0; source->yaml.class_count && i < boxes->rows.size / sizeof *rows; i++)
+        if (!dl2_data_yaml_name(&source->yaml, rows[i].label))
+            return dl2_error_set(error, DL2_ERR_FORMAT, "class %" PRId64 " has no name in %s",
+                                 rows[i].label, source->yaml_path);
+    return DL2_OK;
+}
+
 int dl2_boxes_read(struct dl2_sample_boxes *boxes, const struct dl2_box_source *source,
-                   const struct dl2_dataset *dataset, uint32_t index, struct dl2_error *error)
+                   const struct dl2_dataset *dataset, uint32_t index,
+                   struct dl2_loader_stats *stats, struct dl2_error *error)
 {
     struct dl2_sample sample;
     if (!source->text || source->coco)
         return DL2_OK;
-    int status = dl2_dataset_read_sidecar(dataset, index, source->text, &boxes->file, error);
+    boxes->rows.size = 0;
+    int status = dl2_dataset_read_sidecar(dataset, index, source->extension, &boxes->file, error);
     DL2_TRY(status);
-    dl2_dataset_sample(dataset, index, &sample);
-    if (!status)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s: boxes: there is no '%s' beside it; an image without objects has "
-                             "an empty one",
-                             sample.path, source->text);
+    if (!status) {
+        stats->no_label_file++;
+        return DL2_OK;
+    }
     status = dl2_yolo_read(boxes->file.data, boxes->file.size, &boxes->rows, error);
+    if (status == DL2_OK)
+        status = check_classes(boxes, source, error);
+    dl2_dataset_sample(dataset, index, &sample);
     if (status < 0)
-        dl2_error_prefix(error, "%s: boxes: '%s'", sample.path, source->text);
+        dl2_error_prefix(error, "%s: boxes: '%s'", sample.path, source->extension);
     return status;
 }
 

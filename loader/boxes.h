@@ -15,9 +15,12 @@
 
 /* Where boxes come from, as dl2_loader_config.boxes says. */
 struct dl2_box_source {
-    char *text;            /* as it was given; NULL: no boxes */
-    struct dl2_coco *coco; /* NULL: label files of the extension `text` */
-    char *warning;         /* what does not fit, or NULL */
+    char *text;                /* as it was given; NULL: no boxes */
+    struct dl2_coco *coco;     /* NULL: label files */
+    const char *extension;     /* of these */
+    struct dl2_data_yaml yaml; /* with them, if it is there */
+    char *yaml_path;
+    char *warning; /* what does not fit, or NULL */
 };
 
 /* The boxes of one sample under way. Of zeroed memory. */
@@ -31,17 +34,21 @@ struct dl2_sample_boxes {
     struct dl2_pixels shown;
 };
 
-/* Does the text name a file in COCO's JSON? Else it is an extension. */
-bool dl2_boxes_in_file(const char *text);
-
 /* Of zeroed memory; nothing where the loader has no boxes. Close it in either case. */
 int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_config *config,
                         const struct dl2_dataset *dataset, struct dl2_error *error);
 void dl2_box_source_close(struct dl2_box_source *source);
 
-/* Reads a sample's label file. DL2_ERR_FORMAT where there is none, or it is damaged. */
+/* Reads a sample's label file; where there is none, the sample has no boxes and is counted.
+ * DL2_ERR_FORMAT where it is damaged, or has a class without a name in data.yaml. */
 int dl2_boxes_read(struct dl2_sample_boxes *boxes, const struct dl2_box_source *source,
-                   const struct dl2_dataset *dataset, uint32_t index, struct dl2_error *error);
+                   const struct dl2_dataset *dataset, uint32_t index,
+                   struct dl2_loader_stats *stats, struct dl2_error *error);
+
+/* Class `number` of COCO's categories or data.yaml, by labels; "": a category without a name. False
+ * after the last. */
+bool dl2_box_source_class(const struct dl2_box_source *source, size_t number, int64_t *label,
+                          const char **name);
 
 /*
  * Makes boxes->view of what an image of width x height pixels shows. Where the file's size of the

@@ -19,6 +19,12 @@ const char *dl2_loader_augment(const struct dl2_loader *loader)
     return loader->config.augment;
 }
 
+bool dl2_loader_box_class(const struct dl2_loader *loader, size_t number, int64_t *label,
+                          const char **name)
+{
+    return dl2_box_source_class(&loader->recipe.boxes, number, label, name);
+}
+
 const char *dl2_loader_boxes_warning(const struct dl2_loader *loader)
 {
     return loader->recipe.boxes.warning;

@@ -216,10 +216,12 @@ struct dl2_loader_config {
     /*
      * Boxes of the images' objects, to come with them (dl2_batch.boxes): a file in COCO's JSON,
      * whose name ends in ".json" and whose file_names fit the samples' keys; or the extension of
-     * label files beside the images, such as "txt", with YOLO's lines "class x y width height". A
-     * sample without its label file is bad, as is an image whose aspect the JSON has otherwise;
-     * where its size is another one, boxes are scaled. `augment` must leave pixels where they are
-     * then, and so must operations of the caller. NULL: none. Copied.
+     * label files beside the images, such as "txt", with YOLO's lines "class x y width height"; or
+     * their "data.yaml", which is also looked for in the dataset's folder: a class that it does not
+     * name makes a sample bad. A sample without its label file has no boxes, and is counted
+     * (dl2_loader_stats); if all are, the loader is refused. An image whose aspect the JSON has
+     * otherwise is bad; where its size is another one, boxes are scaled. `augment` must leave
+     * pixels where they are then, and so must operations of the caller. NULL: none. Copied.
      */
     const char *boxes;
     /* The share of a box's area that the sample must show, 0 to 1; 0: any. Else it is dropped. */
@@ -459,6 +461,7 @@ struct dl2_loader_stats {
      * further bands (config.drop_bands). Images that come from a cache of decoded ones have been
      * counted before. */
     uint64_t above_8_bits, nearly_black, several_frames, dropped_bands;
+    uint64_t no_label_file; /* images without one, each time they come: they have no boxes */
     /* Of volumes: time in each operation of config.augment, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];
@@ -494,8 +497,14 @@ const char *dl2_loader_augment(const struct dl2_loader *loader);
 const char *dl2_loader_targets(const struct dl2_loader *loader);
 
 /* Samples that the file of config.boxes does not have, and images of it that are no samples: a line
- * that counts them and names the first. NULL: neither. Valid until destroy. */
+ * that counts them and names the first; or what is wrong with data.yaml. NULL: nothing. Valid until
+ * destroy. */
 const char *dl2_loader_boxes_warning(const struct dl2_loader *loader);
+
+/* Class `number` of config.boxes, a category of COCO or a name in data.yaml, in the order of their
+ * labels; false after the last. *name is valid until destroy, and "" for a category without one. */
+bool dl2_loader_box_class(const struct dl2_loader *loader, size_t number, int64_t *label,
+                          const char **name);
 
 /* Samples that an epoch of such a configuration has, of all ranks together, from a dataset (or a
  * partition) of so many; without those that drop_last leaves out. */
@@ -584,7 +593,7 @@ struct dl2_unusual {
     const char *text;  /* "videos are interlaced, which stays so: ..." */
     size_t offset;     /* of the member */
 };
-enum { DL2_UNUSUAL = 7 }; /* rows */
+enum { DL2_UNUSUAL = 8 }; /* rows */
 /* The rows, which end with one of NULLs. */
 const struct dl2_unusual *dl2_unusual_rows(void);
 uint64_t dl2_unusual_count(const struct dl2_loader_stats *stats, const struct dl2_unusual *row);

@@ -196,9 +196,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         0, .max = 255),
     ROW("boxes", TEXT, boxes,
         "boxes of the images' objects: a file in COCO's JSON, 'instances.json', whose file_names "
-        "fit "
-        "the samples' keys; or the extension of label files beside the images, 'txt', with YOLO's "
-        "lines. batch.boxes has for each sample a dict as torchvision's networks take it: boxes, "
+        "fit the samples' keys; or the extension of label files beside the images, 'txt', with "
+        "YOLO's lines, or their 'data.yaml', which names the classes. batch.boxes has for each sample a dict as torchvision's networks take it: boxes, "
         "float32 [k, 4], x1, y1, x2, y2 in pixels of the sample, cropped, resized and flipped as "
         "it "
         "is; labels, int64 [k], the file's category ids or class numbers; area, float32 [k], in "

@@ -152,7 +152,8 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (recipe->targets.count)
         DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
                                  error));
-    DL2_TRY(dl2_boxes_read(&job->boxes, &recipe->boxes, planner->dataset, job->plan.index, error));
+    DL2_TRY(dl2_boxes_read(&job->boxes, &recipe->boxes, planner->dataset, job->plan.index,
+                           &job->stats, error));
     return planner->config->mask && !has_volumes(recipe)
                ? dl2_mask_read(&job->mask, planner->config, planner->dataset, job->plan.index,
                                error)

@@ -19,6 +19,7 @@ static const struct dl2_unusual rows[DL2_UNUSUAL + 1] = {
     ROW(several_frames, "several frames",
         "images have several frames, pages or pictures, of which the first is loaded"),
     ROW(dropped_bands, "bands dropped", "images have further bands, which are not loaded"),
+    ROW(no_label_file, "without a label file", "images have no label file: they are background"),
 };
 
 const struct dl2_unusual *dl2_unusual_rows(void)

@@ -719,7 +719,7 @@ static const struct {
     NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),        NUMBER(padded),
     NUMBER(no_foreground), SECONDS(workers_mean),  NUMBER(boxes),         NUMBER(boxes_dropped),
     NUMBER(oblong),        NUMBER(wide_colour),    NUMBER(interlaced),    NUMBER(above_8_bits),
-    NUMBER(nearly_black),  NUMBER(several_frames), NUMBER(dropped_bands),
+    NUMBER(nearly_black),  NUMBER(several_frames), NUMBER(dropped_bands), NUMBER(no_label_file),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -758,6 +758,19 @@ static PyObject *loader_bad(struct py_loader *self, void *Py_UNUSED(closure))
     if (self->last_bad)
         return PySequence_List(self->last_bad);
     return can_use(self) ? list_of_bad(self) : NULL;
+}
+
+static PyObject *loader_box_classes(struct py_loader *self, void *Py_UNUSED(closure))
+{
+    PyObject *dict = can_use(self) ? PyDict_New() : NULL;
+    int64_t label;
+    const char *name;
+    for (size_t i = 0; dict && dl2_loader_box_class(self->loader, i, &label, &name); i++) {
+        PY_OWN PyObject *key = PyLong_FromLongLong(label), *text = py_text(name);
+        if (!key || !text || PyDict_SetItem(dict, key, text) < 0)
+            Py_CLEAR(dict);
+    }
+    return dict;
 }
 
 static PyObject *loader_settings(struct py_loader *self, void *Py_UNUSED(closure))
@@ -842,6 +855,7 @@ static PyMethodDef methods[] = {
      "are not square, wide_colour, that are HDR or of a wide gamut, and interlaced: they stay\n"
      "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
      "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands;\n"
+     "of label files of boxes no_label_file, images without one, which have no boxes;\n"
      "of volumes padded, that were smaller than the patch, and no_foreground, that had none to\n"
      "show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
@@ -867,6 +881,10 @@ static PyGetSetDef attributes[] = {
     {"bad", (getter)loader_bad, NULL,
      "The samples that could not be read or decoded so far, each once: 'path: stage: reason'.\n"
      "After close(), those found until then.",
+     NULL},
+    {"box_classes", (getter)loader_box_classes, NULL,
+     "With `boxes`: a new dict of the names of their classes by label, from COCO's categories or\n"
+     "data.yaml; without names it is empty.",
      NULL},
     {"dataset", (getter)loader_dataset, NULL, "The dl2.Dataset that is read.", NULL},
     {"settings", (getter)loader_settings, NULL,

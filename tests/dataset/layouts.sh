@@ -47,6 +47,40 @@ for container in tar gulp; do
     grep -q '^Reference: yolo, 4 images' "$work/out" || fail "$container of Ultralytics pairs by key"
 done
 
+# The classes' names, an image without a label file, and labels that lie elsewhere.
+cp -r yolo named && rm named/labels/train/2.txt
+printf 'path: ../datasets/named\ntrain: images/train\nval: images/val\nnames:\n  0: person\n  1: "traffic light"\n' >named/data.yaml
+expect 0 dl2-load check --boxes txt --json check.json named
+grep -qx 'named/data.yaml: 2 classes: person, traffic light' "$work/out" || fail "names: $(cat "$work/out")"
+grep -q '"1": "traffic light"' check.json || fail "names: $(cat check.json)"
+is "$(grep -c 'named: 1 of its images have no label file: they are background' "$work/err")" 1 'background'
+for path in named/images/val named/images; do
+    expect 0 dl2-load check --boxes txt $path
+    grep -qx 'named/data.yaml: 2 classes: person, traffic light' "$work/out" || fail "names of $path: $(cat "$work/out")"
+done
+(cd named && expect 0 dl2-load check --boxes txt images/val && grep -qx 'data.yaml: 2 classes: person, traffic light' "$work/out") ||
+    fail 'a split, from the folder above'
+expect 0 dl2-load check --boxes named/data.yaml yolo
+grep -qx 'named/data.yaml: 2 classes: person, traffic light' "$work/out" || fail "names that are given: $(cat "$work/out")"
+echo '2 0.5 0.5 0.2 0.2' >named/labels/val/4.txt
+expect 1 dl2-load check --boxes txt named
+said "named/images/val/4.ppm: boxes: 'txt': class 2 has no name in named/data.yaml"
+printf 'names: [a, b, c\n' >named/data.yaml
+expect 0 dl2-load check --boxes txt named
+said 'named/data.yaml: line 2 is no YAML: '
+expect 1 dl2-load check --boxes named/data.yaml named
+mv named/labels named/label
+expect 1 dl2-load check --boxes txt named
+said "boxes: none of the 4 images has a label file: there is no 'txt' beside named/images/train/1.ppm"
+# Splits that data.yaml has elsewhere than dl2.
+mkdir -p odd/images odd/labels && for split in train val; do cp -r yolo/images/$split odd/images/$split-a; cp -r yolo/labels/$split odd/labels/$split-a; done
+printf 'train: ./images/train-a/\nval: [images/val-a]\n' >odd/data.yaml
+expect 0 dl2-load check --boxes txt odd
+said 'odd/data.yaml: 4 images lie in folders such as images/train-a, which is its split train, and are in another one here'
+printf 'train: images/train\nval: images/train\n' >named/data.yaml && rm -r named/images/val named/label/val && mv named/label named/labels
+expect 0 dl2-load check --boxes txt named
+! grep -q 'data.yaml' "$work/err" || fail "one folder for two splits: $(cat "$work/err")"
+
 # ---- Roboflow: each split has images and labels
 for image in 1 2 3; do
     picture "robo/train/images/$image.ppm" 8 8 1
@@ -55,7 +89,9 @@ for image in 1 2 3; do
 done
 picture robo/valid/images/4.ppm 8 8 1
 echo '1 0.5 0.5 0.2 0.2' >robo/valid/labels/4.txt
+printf 'train: ../train/images\nval: ../valid/images\nnc: 2\nnames: ['"'cat', 'dog'"']\n' >robo/data.yaml
 is "$(layout robo --boxes txt)" 'train 3 images, val 1 (valid/)' "Roboflow's layout"
+grep -qx 'robo/data.yaml: 2 classes: cat, dog' "$work/out" || fail "Roboflow's names: $(cat "$work/out" "$work/err")"
 grep -q '4 images, 0 bad' "$work/out" || fail "boxes of Roboflow: $(cat "$work/out")"
 mkdir flat && cp -r yolo/images/train flat/images && cp -r yolo/labels/train flat/labels
 is "$(identify flat)" 'images	3

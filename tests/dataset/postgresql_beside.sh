@@ -54,7 +54,7 @@ for wrong in a/b .txt txt,,id; do
     said "can be no extension of what lies beside an image"
 done
 expect 1 dl2-load bench "$(at plain)" --boxes txt --image-size 8 -b 4 --split all --on-bad stop
-said "boxes: there is no 'txt' beside it"
+said "has a label file: there is no 'txt' beside "
 is "$(boxes "$(at plain)&beside=txt" | sed -n '/^boxes/p')" "$(boxes "$src" | sed -n '/^boxes/p')" "boxes in a column"
 copy "$(at plain)" "$work/plain"
 is "$(find "$work/plain" -name '*.txt' ! -name classes.txt)" "" "columns that were not named"

@@ -578,7 +578,7 @@ static void test_what_does_not_go_with_boxes(void **state)
     refuse(&config, "none of its 1 images is in the dataset");
 }
 
-/* A sample without a label file, or with a damaged one, is bad. */
+/* A sample without a label file has no boxes; one with a damaged one is bad. */
 static void test_label_files_beside_images(void **state)
 {
     char name[300];
@@ -601,7 +601,7 @@ static void test_label_files_beside_images(void **state)
             const struct dl2_boxes *boxes = &batch->boxes[i];
             const uint32_t index = batch->indices[i];
             assert_int_equal(boxes->count, index > 2 ? index % 2 : 0);
-            assert_int_equal(boxes->image_id, index == 1 || index == 2 ? -1 : (int)index);
+            assert_int_equal(boxes->image_id, index == 2 ? -1 : (int)index);
             if (boxes->count) {
                 expect_box(boxes, 0, 0, 0, SIZE, SIZE);
                 assert_true(boxes->labels[0] == 4 && boxes->areas[0] > 1 && !boxes->iscrowd[0]);
@@ -610,10 +610,63 @@ static void test_label_files_beside_images(void **state)
         dl2_loader_release(loader, batch);
     }
     const char *const *texts = dl2_loader_bad(loader, &count);
-    assert_int_equal(count, 2);
-    assert_non_null(strstr(texts[0], "boxes: there is no 'txt' beside it"));
-    assert_non_null(strstr(texts[1], "boxes: 'txt': line 1: 3 numbers"));
+    struct dl2_loader_stats stats;
+    dl2_loader_get_stats(loader, &stats);
+    assert_int_equal(stats.no_label_file, 1);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(texts[0], "boxes: 'txt': line 1: 3 numbers"));
     dl2_loader_destroy(loader);
+    config.boxes = "yolo";
+    refuse(&config, "has a label file: there is no 'yolo' beside ");
+}
+
+/* data.yaml names the classes of label files, as a list or by numbers. */
+static void test_names_of_classes(void **state)
+{
+    static const struct {
+        const char *text, *name_0, *name_4; /* NULL: there is none */
+    } good[] = {
+        {"names: [a, b, 'c: d', d, person]\n", "a", "person"},
+        {"path: ../datasets/x # comment\nnames:\n- a\n- b\n- c\n- d\n- 4\nnc: 5\n", "a", "4"},
+        {"\xef\xbb\xbfnames:\n  0: a\n  4: \"\xc3\xa4 b\"\n  2: c\n", "a", "\xc3\xa4 b"},
+        {"{\"names\": {\"4\": \"only\"}, \"train\": [\"a\", \"b\"]}", NULL, "only"},
+        {"x: &all [a, b]\nnames: *all\n", "a", NULL},
+        {"nc: 3\nval: 7\n", NULL, NULL},
+    };
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"names: [a, b\nnc: 2\n", "line 2 is no YAML: "},
+        {"\tnames: x\n", "line 1 is no YAML: "},
+        {"[a, b]\n", "it has no lines such as 'names: [person]'"},
+        {"", "it has no lines such as"},
+        {"nc: 1\nnames: person\n", "line 2: names are a list, or lines such as '0: person'"},
+        {"names:\n  one: person\n", "line 2: names are a list"},
+        {"names: [[a]]\n", "line 1: names are a list"},
+        {"names: {-1: a}\n", "line 1: names are a list"},
+        {"names: {0: a, 00: b}\n", "class 0 has two names, "},
+        {"names: [\xff]\n", "is no YAML: "},
+    };
+    struct dl2_data_yaml yaml;
+    struct dl2_error error = DL2_ERROR_INIT;
+    char path[300];
+    snprintf(path, sizeof path, "%s/names.yaml", root);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        put("names.yaml", good[i].text, strlen(good[i].text));
+        assert_int_equal(dl2_data_yaml_read(path, &yaml, &error), DL2_OK);
+        const char *name_0 = dl2_data_yaml_name(&yaml, 0), *name_4 = dl2_data_yaml_name(&yaml, 4);
+        assert_string_equal(name_0 ? name_0 : "", good[i].name_0 ? good[i].name_0 : "");
+        assert_string_equal(name_4 ? name_4 : "", good[i].name_4 ? good[i].name_4 : "");
+        assert_null(dl2_data_yaml_name(&yaml, 5));
+        dl2_data_yaml_free(&yaml);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put("names.yaml", bad[i].text, strlen(bad[i].text));
+        dl2_error_clear(&error);
+        assert_int_equal(dl2_data_yaml_read(path, &yaml, &error), DL2_ERR_FORMAT);
+        if (!strstr(error.message, bad[i].says))
+            fail_msg("%zu: %s", i, error.message);
+    }
 }
 
 int main(void)
@@ -631,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_the_same_for_all_workers),
         cmocka_unit_test(test_what_does_not_go_with_boxes),
         cmocka_unit_test(test_label_files_beside_images),
+        cmocka_unit_test(test_names_of_classes),
     };
     return cmocka_run_group_tests(tests, make_pictures, remove_root);
 }

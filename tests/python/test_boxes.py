@@ -231,6 +231,29 @@ class Boxes(unittest.TestCase):
                             numpy.testing.assert_allclose(numpy.asarray(boxes["boxes"]), plain["boxes"], rtol=0, atol=1e-3)
                     self.assertEqual(batches.bad, [])
 
+    def test_names_and_background(self):
+        self.assertEqual(self.load().box_classes, {1: "1", 3: "3", 90: "90"})
+        self.assertEqual(dl2.Loader(self.folder, 4, image_size=32, split="all").box_classes, {})
+        folder = f"{self.folder}/yolo"
+        for n in range(4):
+            write_picture(f"{folder}/images/train/{n}.ppm", 40, 30, 0, 255, n)
+        os.makedirs(f"{folder}/labels/train")
+        for n in 0, 2:
+            with open(f"{folder}/labels/train/{n}.txt", "w") as file:
+                file.write("1 0.5 0.5 0.25 0.5\n")
+        with open(f"{folder}/data.yaml", "w") as file:
+            file.write("train: images/train\nval: images/val\nnames: {0: person, 1: Zürich}\n")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with dl2.Loader(folder, 2, image_size=32, train=False, split="all", boxes="txt") as batches:
+                seen = [(boxes["labels"].tolist(), boxes["image_id"]) for batch in batches for boxes in batch.boxes]
+                self.assertEqual(batches.box_classes, {0: "person", 1: "Zürich"})
+                self.assertEqual((batches.bad, batches.stats()["no_label_file"]), ([], 2))
+        self.assertEqual(seen, [([1], 0), ([], 1), ([1], 2), ([], 3)])
+        self.assertEqual(len([w for w in told if "images have no label file: they are background" in str(w.message)]), 1)
+        with self.assertRaisesRegex(dl2.Error, "none of the 4 images has a label file"):
+            dl2.Loader(folder, 2, image_size=32, split="all", boxes="yolo")
+
     def test_refusals(self):
         for settings, says in (({"min_visibility": 0.5, "boxes": None}, "min_visibility needs boxes"),
                                ({"augment": "vflip"}, "the operation vflip of augment moves pixels"),

@@ -67,6 +67,7 @@ only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
 only_in 'libpq' 'dataset/postgresql/'
 only_in 'nifti' 'dataset/volume_nifti\.c'
+only_in 'yaml' 'dataset/data_yaml\.c'
 only_in 'curl/|expat' 'dataset/remote/'
 only_in 'postgres|fmgr' 'postgres/'
 
