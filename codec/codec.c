@@ -11,6 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
+const char *const dl2_pixels_only_words[DL2_PIXELS_ONLY_COUNT] = {
+    [DL2_PIXELS_OF_CMYK] = "CMYK",
+    [DL2_PIXELS_OF_ARITHMETIC] = "arithmetic codes",
+    [DL2_PIXELS_OF_RGB] = "RGB with subsampling",
+    [DL2_PIXELS_OF_TAIL] = "too much behind the image",
+    [DL2_PIXELS_OF_OTHERS] = "not restored by libjxl"};
+
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
     dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm, dl2_codec_tiff,
     dl2_codec_gif, dl2_codec_bmp, dl2_codec_h264, dl2_codec_h265, dl2_codec_av1, dl2_codec_external;

@@ -55,10 +55,22 @@ struct dl2_coding {
     bool exact;              /* it is of just that quality */
     const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
     const char *colour;      /* "gray", "YCbCr", "RGB" or "inks" */
-    bool progressive;
+    bool progressive, arithmetic;
     size_t tail; /* bytes behind the image's end */
     bool common; /* every program reads it, and alike: gray or YCbCr, 8 bits, Huffman codes */
 };
+
+/* Why jxl_lossless stores a JPEG's pixels and not its file. */
+enum dl2_pixels_only {
+    DL2_PIXELS_NOT_ONLY,
+    DL2_PIXELS_OF_CMYK,
+    DL2_PIXELS_OF_ARITHMETIC,
+    DL2_PIXELS_OF_RGB,
+    DL2_PIXELS_OF_TAIL,
+    DL2_PIXELS_OF_OTHERS,
+    DL2_PIXELS_ONLY_COUNT
+};
+extern const char *const dl2_pixels_only_words[DL2_PIXELS_ONLY_COUNT]; /* of the first: NULL */
 
 struct dl2_decode_options {
     /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
@@ -156,9 +168,9 @@ struct dl2_encode_options {
     /* What the file is to say beside; no block is above the codec's metadata_bytes. NULL: nothing.
      */
     const struct dl2_metadata *metadata;
-    /* Set to true where the source is a JPEG file that jxl_lossless cannot store, so that it stores
-     * the image's pixels; else left alone. NULL: not wanted. */
-    bool *pixels_only;
+    /* Set where the source is a JPEG file that jxl_lossless cannot store, so that it stores the
+     * image's pixels; else left alone. NULL: not wanted. */
+    enum dl2_pixels_only *pixels_only;
 };
 
 #define DL2_ENCODE_DEFAULTS                                                                        \

@@ -19,7 +19,8 @@
  * libjxl computes in floating point: processors with other vector instructions may give other bytes
  * and pixels that differ by one. It decodes whole images only: reduced ones (progressive passes)
  * depend on how the file was written. The first frame of an animation is read. Debian 12's libjxl
- * also prints on stderr what is wrong with a damaged file.
+ * also prints on stderr what is wrong with a damaged file: its build has these messages compiled
+ * in, straight to stderr, and no call or variable turns them off.
  *
  * Colour: lossless files store numbers of the image's own colour space. Lossy ones store colours as
  * XYB, from which libjxl makes numbers of the original colour space where that is known by
@@ -668,15 +669,22 @@ static int jxl_encode_gray_lossless(const struct dl2_gray *image,
     return jxl_encode_wide(image, 0, options, out, error);
 }
 
-/* libjxl 0.7 prints a line on stderr about each file of other kinds. */
-static bool jxl_takes_jpeg(const uint8_t *data, size_t size)
+/* Kinds of JPEG that libjxl is not tried on: version 0.7 prints a line on stderr about each. */
+static enum dl2_pixels_only jxl_refuses(const uint8_t *data, size_t size)
 {
     const struct dl2_codec *const codec = dl2_codec_sniff(data, size);
     struct dl2_coding coding;
     if (!codec || !codec->coding)
-        return true;
-    return codec->coding(data, size, &coding) && coding.tail <= MAX_TAIL &&
-           (coding.common || (!strcmp(coding.colour, "RGB") && !strcmp(coding.subsampling, "444")));
+        return DL2_PIXELS_NOT_ONLY;
+    if (!codec->coding(data, size, &coding))
+        return DL2_PIXELS_OF_OTHERS;
+    const bool rgb = !strcmp(coding.colour, "RGB");
+    return !strcmp(coding.colour, "inks")             ? DL2_PIXELS_OF_CMYK
+           : coding.arithmetic                        ? DL2_PIXELS_OF_ARITHMETIC
+           : rgb && strcmp(coding.subsampling, "444") ? DL2_PIXELS_OF_RGB
+           : !rgb && !coding.common                   ? DL2_PIXELS_OF_OTHERS
+           : coding.tail > MAX_TAIL                   ? DL2_PIXELS_OF_TAIL
+                                                      : DL2_PIXELS_NOT_ONLY;
 }
 
 /* Does the encoded file give back the JPEG that it was made of, also to our decoder? */
@@ -699,23 +707,53 @@ static int jxl_gives_back(const struct dl2_bytes *file, const uint8_t *jpeg, siz
     return status == DL2_ERR_MEMORY ? status : DL2_OK;
 }
 
+/* Sets *same if the file's bytes come back from `out`. */
+static int jxl_keep_jpeg(const uint8_t *data, size_t size, const struct jxl_pixels *pixels,
+                         const struct dl2_encode_options *options, struct dl2_bytes *out,
+                         bool *same, struct dl2_error *error)
+{
+    *same = false;
+    out->size = 0;
+    return jxl_encode_either(data, size, pixels, 0, options, out, NULL) < 0
+               ? DL2_OK
+               : jxl_gives_back(out, data, size, same, error);
+}
+
+/* Of a file that libjxl does not give back: would it without what lies behind the image? */
+static int jxl_find_reason(const struct jxl_pixels *pixels,
+                           const struct dl2_encode_options *options, struct dl2_bytes *out,
+                           enum dl2_pixels_only *reason, struct dl2_error *error)
+{
+    const struct dl2_codec *const codec = dl2_codec_sniff(options->source, options->source_size);
+    struct dl2_coding coding;
+    bool same = false;
+    if (codec && codec->coding && codec->coding(options->source, options->source_size, &coding) &&
+        coding.tail)
+        DL2_TRY(jxl_keep_jpeg(options->source, options->source_size - coding.tail, pixels, options,
+                              out, &same, error));
+    *reason = same ? DL2_PIXELS_OF_TAIL : DL2_PIXELS_OF_OTHERS;
+    return DL2_OK;
+}
+
 static int jxl_encode_lossless(const struct dl2_image *image,
                                const struct dl2_encode_options *options, struct dl2_bytes *out,
                                struct dl2_error *error)
 {
     static const uint8_t start[] = {0xff, 0xd8, 0xff};
-    const bool is_jpeg =
-        options->source_size >= sizeof start && !memcmp(options->source, start, sizeof start);
     const struct jxl_pixels pixels = jxl_pixels_of(image);
-    bool kept = false;
-    if (is_jpeg && jxl_takes_jpeg(options->source, options->source_size) &&
-        jxl_encode_either(options->source, options->source_size, &pixels, 0, options, out, NULL) ==
-            DL2_OK)
-        DL2_TRY(jxl_gives_back(out, options->source, options->source_size, &kept, error));
-    if (kept)
-        return DL2_OK;
-    if (is_jpeg && options->pixels_only)
-        *options->pixels_only = true;
+    if (options->source_size >= sizeof start && !memcmp(options->source, start, sizeof start)) {
+        enum dl2_pixels_only reason = jxl_refuses(options->source, options->source_size);
+        bool same = false;
+        if (!reason)
+            DL2_TRY(jxl_keep_jpeg(options->source, options->source_size, &pixels, options, out,
+                                  &same, error));
+        if (same)
+            return DL2_OK;
+        if (!reason)
+            DL2_TRY(jxl_find_reason(&pixels, options, out, &reason, error));
+        if (options->pixels_only)
+            *options->pixels_only = reason;
+    }
     out->size = 0;
     return jxl_encode_either(NULL, 0, &pixels, 0, options, out, error);
 }

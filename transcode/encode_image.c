@@ -99,10 +99,12 @@ static int make_file(struct dl2_transcode_worker *worker, const struct dl2_varia
                      struct dl2_error *error)
 {
     double encode_cpu = 0;
-    encode->pixels_only = &record->pixels_only;
+    enum dl2_pixels_only only = DL2_PIXELS_NOT_ONLY;
+    encode->pixels_only = &only;
     const int taken = dl2_reuse_encode(reuse_of(worker), variant->codec, worker->shown, encode,
                                        &worker->taken, worker->encoded, &encode_cpu, error);
     record->encode_cpu = (float)encode_cpu;
+    record->pixels_only = (uint8_t)only;
     record->copied = taken > 0;
     return taken < 0 ? taken : DL2_OK;
 }

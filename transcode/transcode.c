@@ -434,6 +434,23 @@ static int end_part(struct dl2_transcoder *run, struct dl2_error *error)
     return run->alone ? dl2_part_file_end(&run->part_file, run->digest, error) : DL2_OK;
 }
 
+static void tell_pixels_only(const struct dl2_transcoder *run, const struct dl2_variant *variant)
+{
+    const struct dl2_variant_totals *totals = &variant->totals;
+    char reasons[256] = "";
+    for (size_t i = 1; i < DL2_PIXELS_ONLY_COUNT; i++)
+        if (totals->pixels_only_for[i]) {
+            const size_t length = strlen(reasons);
+            snprintf(reasons + length, sizeof reasons - length, "%s%s (%" PRIu64 ")",
+                     length ? ", " : "", dl2_pixels_only_words[i], totals->pixels_only_for[i]);
+        }
+    dl2_progress_message(run->progress,
+                         "%s: %" PRIu64 " JPEG files cannot be stored so that their bytes come "
+                         "back: %s. Only their pixels are kept; dl2-variant.jsonl has the reason "
+                         "of each",
+                         variant->root, totals->pixels_only, reasons);
+}
+
 static int complete(struct dl2_transcoder *run, struct dl2_error *error)
 {
     if (!run->packed)
@@ -444,12 +461,7 @@ static int complete(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(dl2_variant_finish(variant, error));
         dl2_progress_tell(run->progress, variant->root, dl2_variant_left_out(variant));
         if (variant->totals.pixels_only)
-            dl2_progress_message(
-                run->progress,
-                "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored so that their "
-                "bytes come back (CMYK, arithmetic codes, RGB with subsampling, or too much behind "
-                "the image): only their pixels are kept",
-                variant->root, variant->totals.pixels_only);
+            tell_pixels_only(run, variant);
     }
     if (run->parts_stem)
         dl2_part_files_remove(run->parts_stem);

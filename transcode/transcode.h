@@ -72,10 +72,11 @@ struct dl2_transcode_options {
 /* Sums over the images that a variant has, also from earlier runs. */
 struct dl2_variant_totals {
     uint64_t images, pixels, bytes, source_bytes, failed; /* of clips where videos are made */
-    uint64_t frames;                 /* of the videos; 0 where images are made */
-    uint64_t copied, copied_bytes;   /* of images that are their source's files, unchanged */
-    uint64_t pixels_only;            /* images that were to be so, and could not */
-    uint64_t missed, probes;         /* of a variant with a target */
+    uint64_t frames;               /* of the videos; 0 where images are made */
+    uint64_t copied, copied_bytes; /* of images that are their source's files, unchanged */
+    uint64_t pixels_only;          /* images that were to be kept whole, and could not */
+    uint64_t pixels_only_for[DL2_PIXELS_ONLY_COUNT]; /* of these, for each reason */
+    uint64_t missed, probes;                         /* of a variant with a target */
     uint64_t quantised;              /* volumes whose values the files do not hold exactly */
     double quantisation_error;       /* the largest of these */
     uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */

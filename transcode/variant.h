@@ -83,12 +83,12 @@ struct dl2_record {
     double quantisation_error;      /* the largest of its voxels, if the volume was... */
     bool quantised;
     uint8_t channels;
-    uint8_t state;    /* enum dl2_record_state */
-    bool copied;      /* it is the source's file, unchanged */
-    bool pixels_only; /* it has the pixels of a source file that it was to keep whole */
-    bool has_output;  /* there is a file, good or not, from before this run */
-    bool has_line;    /* an earlier run has said that it made it, of whatever source */
-    bool unread;      /* it failed for no fault of the source's bytes: the next run tries again */
+    uint8_t state;       /* enum dl2_record_state */
+    uint8_t pixels_only; /* enum dl2_pixels_only: of a source file that it was to keep whole */
+    bool copied;         /* it is the source's file, unchanged */
+    bool has_output;     /* there is a file, good or not, from before this run */
+    bool has_line;       /* an earlier run has said that it made it, of whatever source */
+    bool unread; /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
 /* Frees its strings. */

@@ -109,6 +109,15 @@ static bool has_image(const struct dl2_variant *variant, bool staged, size_t ind
                   : record->has_output && record->bytes == bytes;
 }
 
+static uint8_t read_pixels_only(const json_t *line)
+{
+    const char *word = json_string_value(json_object_get(line, "pixels_only"));
+    uint8_t reason = DL2_PIXELS_ONLY_COUNT - 1;
+    while (reason && !(word && !strcmp(word, dl2_pixels_only_words[reason])))
+        reason--;
+    return reason;
+}
+
 /* A line counts if its source and what lies beside that are still the same files, and its output
  * has its size. */
 static int take_line(struct dl2_variant *variant, bool staged, const json_t *line,
@@ -159,7 +168,7 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
     record->copied = json_is_true(json_object_get(line, "copied"));
-    record->pixels_only = json_is_true(json_object_get(line, "pixels_only"));
+    record->pixels_only = read_pixels_only(line);
     DL2_TRY(dl2_reduction_read(&record->reduction, line, error));
     record->state = staged ? DL2_RECORD_STAGED : DL2_RECORD_VALID;
     return DL2_OK;

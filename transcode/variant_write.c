@@ -96,7 +96,7 @@ static void print_line(const struct dl2_variant *variant, size_t index,
     if (record->frames)
         fprintf(out, ",\"frames\":%" PRIu32, record->frames);
     if (record->pixels_only)
-        fputs(",\"pixels_only\":true", out);
+        fprintf(out, ",\"pixels_only\":\"%s\"", dl2_pixels_only_words[record->pixels_only]);
     if (variant->target.name)
         print_found(&record->found, out);
     if (!dl2_resolution_is_full(&variant->resolution))
@@ -471,7 +471,8 @@ static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
         totals.bytes += record->bytes;
         totals.source_bytes += variant->items->items[i].bytes;
         totals.copied += record->copied;
-        totals.pixels_only += record->pixels_only;
+        totals.pixels_only += record->pixels_only != DL2_PIXELS_NOT_ONLY;
+        totals.pixels_only_for[record->pixels_only]++;
         totals.copied_bytes += record->copied ? record->bytes : 0;
         totals.encode_cpu += (double)record->encode_cpu;
         totals.decode_cpu += (double)record->decode_cpu;

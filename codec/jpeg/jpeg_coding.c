@@ -200,6 +200,7 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
     jpeg_find_quality(&headers, coding);
     coding->subsampling = jpeg_subsampling(&headers);
     coding->progressive = headers.progressive;
+    coding->arithmetic = headers.arithmetic;
     coding->colour = jpeg_colour(&headers);
     coding->common = headers.bits == 8 && !headers.arithmetic &&
                      (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """further_pictures.py jpeg FIRST SECOND OUT: a JPEG with an index (MPF) of two pictures. tail FIRST OUT: a JPEG with a
-video behind it. long FIRST BYTES OUT: with as much noise behind it. webp FIRST SECOND WIDTH HEIGHT LEFT TOP OUT: an animation of two still WebPs, the first frame, of that
-size, at a place of a canvas of 64x48. pnm IN FOLDER: a P6 or P5 as P3 or P2, and its bright parts as P1 and P4."""
+video behind it. long FIRST BYTES OUT [zeros]: with as much noise behind it, or zeros. webp FIRST SECOND WIDTH HEIGHT LEFT TOP
+OUT: an animation of two still WebPs, the first frame, of that size, at a place of a canvas of 64x48. pnm IN FOLDER: a P6 or P5 as P3 or P2, and its bright parts as P1 and P4."""
 import os
 import random
 import struct
@@ -44,7 +44,8 @@ if kind == "jpeg":
 elif kind == "tail":
     write(names[1], read(names[0]) + b"\0\0\0\x18ftypmp42" + bytes(range(256)))
 elif kind == "long":
-    write(names[2], read(names[0]) + random.Random(1).randbytes(int(names[1])))
+    tail = bytes(int(names[1])) if names[3:] == ["zeros"] else random.Random(1).randbytes(int(names[1]))
+    write(names[2], read(names[0]) + tail)
 elif kind == "webp":
     stills, (width, height, left, top) = [read(name)[12:] for name in names[:2]], map(int, names[2:6])
     frames = [u24(left // 2) + u24(top // 2) + u24(width - 1) + u24(height - 1) + u24(100) + b"\0" + stills[0],
