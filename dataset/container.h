@@ -87,6 +87,7 @@ struct dl2_new_sample {
     const char *key, *extension;
     const char *id;    /* the key without its split's folder */
     const char *split; /* its name; "" for none */
+    uint8_t part;      /* the same, its number */
     int label;         /* -1: none */
     const char *class; /* the label's name, or NULL */
     const void *data;
@@ -177,6 +178,7 @@ struct dl2_dataset {
     bool volumes;                    /* samples are volumes */
     dl2_gray_decoder decode_slice;   /* of volumes */
     bool videos;                     /* samples are video files */
+    bool label_folders;              /* dl2_dataset_has_label_folders() */
     size_t missing;                  /* dl2_dataset_missing() */
     const char *clip_note;           /* a message about them; NULL: none */
     size_t clip_message;             /* its number, where it only says what the layout says; or 0 */

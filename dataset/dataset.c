@@ -466,6 +466,11 @@ size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
     return reader->ignored ? reader->ignored(dataset) : 0;
 }
 
+bool dl2_dataset_has_label_folders(const struct dl2_dataset *dataset)
+{
+    return dataset->label_folders;
+}
+
 bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset)
 {
     return dataset->container->reader->read_sidecar;

@@ -383,6 +383,17 @@ size_t dl2_dataset_missing(const struct dl2_dataset *dataset);
 /* In a folder: of a sample's key that ends like a mask's, ".mask" or ".seg", the length of the name
  * of the image that it is a mask of if that is there; 0 for other keys. */
 size_t dl2_dataset_mask_stem(const char *key);
+/*
+ * Ultralytics and Roboflow have the label files of images/DIR/NAME.jpg as labels/DIR/NAME.txt. In a
+ * folder these lie beside the image with the extension "txt". Are there such?
+ */
+bool dl2_dataset_has_label_folders(const struct dl2_dataset *dataset);
+/* Sets *labels to a path with the folder labels in the place of its last folder images, a string to
+ * free; to NULL where it has no such folder. */
+int dl2_dataset_labels_path(const char *path, char **labels, struct dl2_error *error);
+/* Is the file labels/DIR/NAME.txt for a key images/DIR/NAME that there is? */
+bool dl2_dataset_is_label_file(const char *path, bool (*has)(const void *context, const char *key),
+                               const void *context);
 /* Can its container hold anything beside images and labels? IDX and PostgreSQL cannot. */
 bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 

@@ -28,6 +28,7 @@ struct companion {
     const char *extension;
     const char *image; /* of a mask that is called otherwise than KEY.mask.EXT: its image's key */
     size_t owner;      /* number of the sample; SIZE_MAX: none */
+    bool is_label;     /* labels/NAME.txt of images/NAME */
 };
 
 enum { MASK_EXTENSION_SIZE = 16 };
@@ -247,6 +248,53 @@ static size_t folder_find_key(const struct by_key *keys, size_t count, const cha
     return found ? found->number : SIZE_MAX;
 }
 
+int dl2_dataset_labels_path(const char *path, char **labels, struct dl2_error *error)
+{
+    static const char images[] = "images/";
+    const char *last = NULL;
+    for (const char *at = path; (at = strstr(at, images)); at++)
+        if (at == path || at[-1] == '/')
+            last = at;
+    *labels = NULL;
+    return last ? dl2_format(labels, error, "%.*slabels/%s", (int)(last - path), path,
+                             last + strlen(images))
+                : DL2_OK;
+}
+
+bool dl2_dataset_is_label_file(const char *path, bool (*has)(const void *context, const char *key),
+                               const void *context)
+{
+    static const char labels[] = "labels/";
+    bool is = false;
+    if (strcmp(dl2_path_extension(path), "txt") != 0)
+        return false;
+    for (const char *at = path; !is && (at = strstr(at, labels)); at++) {
+        DL2_AUTO_FREE char *key = NULL, *back = NULL;
+        const char *rest = at + strlen(labels);
+        if ((at > path && at[-1] != '/') ||
+            dl2_format(&key, NULL, "%.*simages/%.*s", (int)(at - path), path,
+                       (int)(dl2_path_stem_length(path) - (size_t)(rest - path)), rest) < 0 ||
+            dl2_dataset_labels_path(key, &back, NULL) < 0)
+            continue;
+        is = !strncmp(back, path, strlen(back)) && has(context, key);
+    }
+    return is;
+}
+
+/* What a label file is looked for in, and the number of the sample that it belongs to. */
+struct label_search {
+    const struct by_key *keys;
+    size_t count;
+    size_t *owner;
+};
+
+static bool folder_has_label_owner(const void *context, const char *key)
+{
+    const struct label_search *search = context;
+    *search->owner = folder_find_key(search->keys, search->count, key, strlen(key));
+    return *search->owner != SIZE_MAX;
+}
+
 /* Gives a file to the sample with the longest name, and says as what. */
 static void folder_find_owner(const struct folder *folder, const struct by_key *keys,
                               struct companion *companion)
@@ -266,6 +314,9 @@ static void folder_find_owner(const struct folder *folder, const struct by_key *
         if (companion->owner != SIZE_MAX)
             return;
     }
+    const struct label_search search = {keys, folder->files.count, &companion->owner};
+    companion->extension = "txt";
+    companion->is_label = dl2_dataset_is_label_file(name, folder_has_label_owner, &search);
 }
 
 size_t dl2_dataset_mask_stem(const char *key)
@@ -460,23 +511,31 @@ static void folder_leave_out(const struct dl2_dataset *dataset, struct folder *f
     folder_note(kind, sample);
 }
 
-/* An image has one mask of a kind: the first by name of several that lie in several places. */
-static void folder_leave_out_second_masks(struct folder *folder)
+/* An image has one mask of a kind: the first by name of several that lie in several places. It has
+ * one label file: that beside it. */
+static void folder_leave_out_second(struct dl2_dataset *dataset, struct folder *folder)
 {
     size_t kept = 0;
     for (size_t i = 0; i < folder->companion_count; i++) {
         const struct companion *companion = &folder->companions[i];
         const struct companion *before = kept ? &folder->companions[kept - 1] : NULL;
         if (before && before->owner == companion->owner &&
-            !strcmp(before->extension, companion->extension))
-            folder_note(&folder->second_masks, &companion->file.sample);
-        else
+            !strcmp(before->extension, companion->extension)) {
+            folder_note(before->is_label || companion->is_label ? &folder->others
+                                                                : &folder->second_masks,
+                        &companion->file.sample);
+            if (before->is_label)
+                folder->companions[kept - 1] = *companion;
+        } else {
             folder->companions[kept++] = *companion;
+        }
     }
     folder->companion_count = kept;
+    for (size_t i = 0; i < kept; i++)
+        dataset->label_folders |= folder->companions[i].is_label;
 }
 
-static int folder_give_companions(const struct dl2_dataset *dataset, struct folder *folder,
+static int folder_give_companions(struct dl2_dataset *dataset, struct folder *folder,
                                   struct dl2_error *error)
 {
     size_t kept = 0;
@@ -496,7 +555,7 @@ static int folder_give_companions(const struct dl2_dataset *dataset, struct fold
     folder->companion_count = kept;
     if (kept > 1)
         qsort(folder->companions, kept, sizeof *folder->companions, folder_compare_companions);
-    folder_leave_out_second_masks(folder);
+    folder_leave_out_second(dataset, folder);
     return DL2_OK;
 }
 
@@ -771,21 +830,6 @@ static const struct companion *folder_find_mask(const struct folder *folder, siz
     return NULL;
 }
 
-/* Sets *labels to a path with the folder labels in the place of its last folder images, as
- * Ultralytics and Roboflow have label files; to NULL where it has no such folder. */
-static int folder_find_labels(const char *path, char **labels, struct dl2_error *error)
-{
-    static const char images[] = "images/";
-    const char *last = NULL;
-    for (const char *at = path; (at = strstr(at, images)); at++)
-        if (at == path || at[-1] == '/')
-            last = at;
-    *labels = NULL;
-    return last ? dl2_format(labels, error, "%.*slabels/%s", (int)(last - path), path,
-                             last + strlen(images))
-                : DL2_OK;
-}
-
 static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                const char *extension, struct dl2_bytes *out,
                                struct dl2_error *error)
@@ -797,7 +841,7 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     DL2_AUTO_FREE char *beside = NULL, *elsewhere = NULL;
     DL2_TRY(dl2_format(&beside, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
                        sample->key, extension)); /* NAME.nii.gz has NAME.json */
-    DL2_TRY(folder_find_labels(beside, &elsewhere, error));
+    DL2_TRY(dl2_dataset_labels_path(beside, &elsewhere, error));
     const char *const paths[] = {mask ? mask->file.sample.path : beside, elsewhere};
     for (size_t i = 0; i < 2 && paths[i]; i++) {
         const struct dl2_remote_file *remote = NULL;

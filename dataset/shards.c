@@ -55,7 +55,7 @@ static void survey_folder(DIR *folder, bool top, struct survey *survey)
             survey->index = true;
         if (top && !strcmp(name, DL2_UNFINISHED_NAME))
             survey->unfinished = true;
-        if (name[0] == '.')
+        if (name[0] == '.' || (top && !strcmp(name, "annotations"))) /* COCO's folder of these */
             continue;
         shards |= containers_of_name(name);
         if (!shards && i >= LOOK_AT_ENTRIES)

@@ -26,7 +26,6 @@ enum { BUFFER_BYTES = 1 << 20 };
 /* The shards of one folder: the root, or the folder of a split in it. */
 struct group {
     char *folder; /* "", "train/", "validation/"... */
-    uint8_t part;
     struct dl2_shard_output output;
     uint32_t shard;         /* its number in the draft */
     uint32_t number;        /* of shards before it in this group */
@@ -357,7 +356,7 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
 {
     DL2_TRY(dl2_grow(&writer->groups, writer->group_count, sizeof *writer->groups, error));
     struct group *group = &writer->groups[writer->group_count];
-    *group = (struct group){.part = part};
+    *group = (struct group){0};
     DL2_TRY(dl2_format(&group->folder, error, "%.*s", (int)length, key));
     writer->group_count++;
     if (writer->source)
@@ -431,7 +430,7 @@ static int index_image(struct dl2_writer *writer, const struct group *group, con
                                           .bytes = (uint32_t)sample->size,
                                           .shard = group->shard,
                                           .label = sample->label,
-                                          .part = group->part,
+                                          .part = sample->part,
                                           .flags = DL2_ENTRY_SUMMED | flags,
                                           .key = key,
                                           .extension = sample->extension};
@@ -534,13 +533,13 @@ static int let_through(struct dl2_writer *writer, struct dl2_new_sample *sample,
 }
 
 /* Writes a sample that was checked; `clip` is NULL for an image. */
-static int put(struct dl2_writer *writer, size_t folder, uint8_t part, const struct clip *clip,
+static int put(struct dl2_writer *writer, size_t folder, const struct clip *clip,
                const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     struct group *group;
     if (writer->sink)
         return writer->sink->add(writer->sink_state, sample, error);
-    DL2_TRY(find_group(writer, sample->key, folder, part, &group, error));
+    DL2_TRY(find_group(writer, sample->key, folder, sample->part, &group, error));
     if (!clip)
         return put_sample(writer, group, sample->key, sample, error);
     return writer->format->holds_clips ? put_item(writer, group, clip, sample, error)
@@ -568,6 +567,7 @@ static int add_frames(struct dl2_writer *writer, const char *key, int label,
         .key = key,
         .id = (is_clip ? clip.key : key) + folder,
         .split = dl2_part_name(&writer->draft.parts, part),
+        .part = part,
         .label = label,
         .class = has_class ? writer->draft.classes[label] : NULL,
         .frames = frames,
@@ -581,7 +581,7 @@ static int add_frames(struct dl2_writer *writer, const char *key, int label,
     take_frame(&sample, 0);
     int status = let_through(writer, &sample, sidecars, error);
     if (status == DL2_OK)
-        status = put(writer, folder, part, is_clip ? &clip : NULL, &sample, error);
+        status = put(writer, folder, is_clip ? &clip : NULL, &sample, error);
     free(sample.sidecars.items);
     return status;
 }

@@ -19,25 +19,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- The files */
+#define DATA_YAML "data.yaml"
 
-/* Is it labels/DIR/NAME.txt of an image images/DIR/NAME? */
-static int is_label_file(const struct dl2_source_items *source, const char *path,
-                         struct dl2_error *error)
-{
-    bool is = false;
-    if (strcmp(dl2_path_extension(path), "txt") != 0)
-        return false;
-    for (const char *part = path, *end; !is && (end = strchr(part, '/')); part = end + 1) {
-        DL2_AUTO_FREE char *key = NULL;
-        if (strncmp(part, "labels/", strlen("labels/")) != 0)
-            continue;
-        DL2_TRY(dl2_format(&key, error, "%.*simages%.*s", (int)(part - path), path,
-                           (int)(dl2_path_stem_length(path) - (size_t)(end - path)), end));
-        is = dl2_source_items_has(source, key);
-    }
-    return is;
-}
+/* ---- The files */
 
 /* Has a file the members of COCO's? Of one that is too large the user hears later. */
 static bool looks_like_coco(const char *path)
@@ -51,7 +35,7 @@ static bool looks_like_coco(const char *path)
 
 int dl2_annotations_list(struct dl2_source_items *source, const char *root, struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, source};
+    const struct dl2_folder_keys keys = dl2_variant_keys(source);
     DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
     DL2_TRY(dl2_list_files(root, &files, error));
     source->root = root;
@@ -59,27 +43,26 @@ int dl2_annotations_list(struct dl2_source_items *source, const char *root, stru
         const char *path = files.paths[i], *extension = dl2_path_extension(path);
         DL2_AUTO_FREE char *whole = dl2_path_join(root, path);
         const bool xml = !strcmp(extension, "xml"), json = !strcmp(extension, "json");
-        const int labels = is_label_file(source, path, error);
-        DL2_TRY(labels);
-        if (!(xml || json || labels) || dl2_sidecars_is_companion(&keys, path))
+        const bool yaml = !strcmp(path, DATA_YAML);
+        if (!(xml || json || yaml) || dl2_sidecars_is_companion(&keys, path))
             continue; /* what lies beside an image is copied with it */
         source->unscaled += xml;
-        if (labels || (json && whole && looks_like_coco(whole)))
+        if (yaml || (json && whole && looks_like_coco(whole)))
             DL2_TRY(dl2_list_append(&source->annotations, &source->annotation_count, strdup(path),
                                     error));
     }
     return DL2_OK;
 }
 
-char *dl2_annotations_message(const struct dl2_source_items *source, const char *container)
+char *dl2_annotations_message(const struct dl2_source_items *source, bool on_server)
 {
     char *text = NULL;
-    if (source->annotation_count && strcmp(container, "folder") != 0)
+    if (source->annotation_count && on_server)
         dl2_format(&text, NULL,
-                   "variants in %s get no files of annotations, such as %s; dl2's loader takes the "
-                   "source's and scales the boxes, other programs need those of a variant in "
-                   "folders (--container=folder)",
-                   container, source->annotations[0]);
+                   "variants on a server get no files of annotations, such as %s; dl2's loader "
+                   "takes the source's and scales the boxes, other programs need those of a "
+                   "variant on this machine",
+                   source->annotations[0]);
     else if (source->unscaled)
         dl2_format(&text, NULL,
                    "%zu .xml files are left out: their coordinates, as of Pascal VOC's boxes, are "
@@ -488,17 +471,23 @@ static int scale_coco(const struct coco_file *file, const struct dl2_variant *va
     return status;
 }
 
-/* Is a file there that dl2-transcode has not written? */
-static bool is_foreign(const char *path)
+/* Is a file there that dl2-transcode has not written, since it does not begin so? Says so. */
+static bool is_foreign(const char *path, const char *ours, struct dl2_progress *progress)
 {
-    char start[sizeof OURS] = "";
+    char start[32] = "";
     FILE *file = fopen(path, "re");
-    const bool there = file;
-    if (there && !fgets(start, sizeof start, file))
+    if (!file)
+        return false;
+    if (!fgets(start, (int)strlen(ours) + 1, file))
         start[0] = '\0';
-    if (there)
-        fclose(file);
-    return there && strcmp(start, OURS) != 0;
+    fclose(file);
+    if (!strcmp(start, ours))
+        return false;
+    dl2_progress_message(progress,
+                         "%s: dl2-transcode has not written it, and leaves it as it is; move it to "
+                         "get the source's annotations at the variant's sizes",
+                         path);
+    return true;
 }
 
 static int scale_coco_for_all(struct coco_file *file, const struct dl2_variant *variants,
@@ -511,36 +500,85 @@ static int scale_coco_for_all(struct coco_file *file, const struct dl2_variant *
         DL2_AUTO_FREE char *path = dl2_path_join(variants[v].root, file->name);
         if (!path)
             return dl2_error_memory(error, "annotations");
-        if (is_written(&variants[v], path, &file->info))
+        if (variants[v].on_server || is_written(&variants[v], path, &file->info))
             continue;
         if (open_coco(file, variants[v].items->dataset, &own) < 0) {
             dl2_progress_message(progress, "%s; variants get no such file", own.message);
             return DL2_OK;
         }
-        if (is_foreign(path))
-            dl2_progress_message(progress,
-                                 "%s: dl2-transcode has not written it, and leaves it as it is; "
-                                 "move it to get the source's annotations at the variant's sizes",
-                                 path);
-        else
+        if (!is_foreign(path, OURS, progress))
             DL2_TRY(scale_coco(file, &variants[v], path, progress, error));
     }
     return DL2_OK;
 }
 
-static int copy_labels(const struct coco_file *file, const struct dl2_variant *variants,
-                       size_t count, struct dl2_error *error)
+/* ---- data.yaml */
+
+/* Begins a data.yaml that is ours. */
+#define OUR_YAML "# dl2-transcode: "
+
+/* Are all folders of splits below the file's? */
+static bool is_relative(const struct dl2_data_yaml *yaml, const char **split)
 {
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
-    DL2_TRY(dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &text, error));
+    bool relative = true;
+    for (size_t i = 0; i < yaml->folder_count && relative; i++) {
+        relative = *yaml->folders[i].path != '/';
+        *split = yaml->folders[i].split;
+    }
+    return relative;
+}
+
+/* Writes the file without `path`, which leads to the source's images: without it splits are those
+ * of the file's own folder. */
+static int write_yaml(const struct dl2_bytes *text, const char *name, const char *path,
+                      struct dl2_error *error)
+{
+    char *out = NULL;
+    size_t size;
+    FILE *file = open_memstream(&out, &size);
+    const char *line = (const char *)text->data, *end = line + text->size;
+    if (!file)
+        return dl2_error_memory(error, "annotations");
+    fprintf(file, OUR_YAML "%s\n", name);
+    for (const char *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        next = stop ? stop + 1 : end;
+        if (next - line < 5 || memcmp(line, "path:", 5) != 0)
+            fwrite(line, 1, (size_t)(next - line), file);
+    }
+    int status = fclose(file) == 0 ? DL2_OK : dl2_error_memory(error, "annotations");
+    if (status == DL2_OK && !dl2_file_has(path, out, size))
+        status = dl2_file_write(path, out, size, error);
+    free(out);
+    return status;
+}
+
+static int write_yaml_for_all(struct coco_file *file, const struct dl2_variant *variants,
+                              size_t count, struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_data_yaml yaml;
+    const char *split;
+    if (dl2_data_yaml_read(file->path, &yaml, &own) < 0) {
+        dl2_progress_message(progress, "%s; variants get no such file", own.message);
+        return DL2_OK;
+    }
+    const bool relative = is_relative(&yaml, &split);
+    dl2_data_yaml_free(&yaml);
+    if (!relative) {
+        dl2_progress_message(progress,
+                             "%s: its %s is an absolute path, which leads to the source's images; "
+                             "variants get no such file",
+                             file->path, split);
+        return DL2_OK;
+    }
+    DL2_TRY(dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, error));
     for (size_t v = 0; v < count; v++) {
-        DL2_AUTO_FREE char *to = dl2_path_join(variants[v].root, file->name);
-        if (!to)
+        DL2_AUTO_FREE char *path = dl2_path_join(variants[v].root, file->name);
+        if (!path)
             return dl2_error_memory(error, "annotations");
-        if (dl2_file_has(to, text.data, text.size))
-            continue;
-        DL2_TRY(dl2_make_folder_of(to, error));
-        DL2_TRY(dl2_file_write(to, text.data, text.size, error));
+        if (!variants[v].on_server && !is_foreign(path, OUR_YAML, progress))
+            DL2_TRY(write_yaml(&file->text, variants[v].name, path, error));
     }
     return DL2_OK;
 }
@@ -554,9 +592,9 @@ int dl2_annotations_write(const struct dl2_source_items *source, const struct dl
         file.path = dl2_path_join(source->root, file.name);
         if (!file.path)
             return dl2_error_memory(error, "annotations");
-        status = !strcmp(dl2_path_extension(file.name), "json")
-                     ? scale_coco_for_all(&file, variants, count, progress, error)
-                     : copy_labels(&file, variants, count, error);
+        status = !strcmp(file.name, DATA_YAML)
+                     ? write_yaml_for_all(&file, variants, count, progress, error)
+                     : scale_coco_for_all(&file, variants, count, progress, error);
         dl2_coco_close(file.coco);
         dl2_bytes_free(&file.text);
         free(file.path);

@@ -3,12 +3,12 @@
  * Annotations that a source folder has of its images in files of their own, and what variants get
  * of them:
  *
- *   FILE.json            COCO's: sizes, boxes, areas, polygons, run lengths and keypoints scaled,
- * file names with the variant's extension, without images that the variant lacks
- *   labels/DIR/NAME.txt  YOLO's, of images/DIR/NAME.jpg: as they are, since they are in parts of
- * the image's size
+ *   FILE.json  COCO's: sizes, boxes, areas, polygons, run lengths and keypoints scaled, file names
+ *              with the variant's extension, without images that the variant lacks
+ *   data.yaml  Ultralytics': without `path`, which leads to the source's images
  *
- * They have the same names in a variant. Packed variants have none.
+ * They have the same names in a variant, also in a packed one; on a server it has none. YOLO's
+ * label files are sidecars (transcode/sidecar_files.h).
  *
  * Threads: one at a time.
  */
@@ -24,7 +24,7 @@ int dl2_annotations_list(struct dl2_source_items *source, const char *root,
                          struct dl2_error *error);
 
 /*
- * Writes the annotations of variants in folders whose images are all made, before the variants are
+ * Writes the annotations of variants whose images are all made, before the variants are
  * completed, unless they are there already. A file that cannot be scaled is no error, but told with
  * its reason, as is what a scaled file leaves out.
  */
@@ -32,6 +32,6 @@ int dl2_annotations_write(const struct dl2_source_items *source, const struct dl
                           size_t count, struct dl2_progress *progress, struct dl2_error *error);
 
 /* What of the source's annotations its resized variants lack: a string to free, or NULL. */
-char *dl2_annotations_message(const struct dl2_source_items *source, const char *container);
+char *dl2_annotations_message(const struct dl2_source_items *source, bool on_server);
 
 #endif

@@ -309,16 +309,22 @@ static bool has_copied(const void *context, const char *key)
     return found && copy->copied[found - copy->keys];
 }
 
+static struct dl2_folder_keys keys_of(const struct copy *copy,
+                                      bool (*has)(const void *copy, const char *key))
+{
+    return (struct dl2_folder_keys){has, copy, dl2_dataset_has_label_folders(copy->dataset)};
+}
+
 static int put_companion(struct copy *copy, const char *key, const struct dl2_sidecar *item,
                          struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {has_key, copy};
+    const struct dl2_folder_keys keys = keys_of(copy, has_key);
     DL2_AUTO_FREE char *name = NULL;
     if (!dl2_sidecars_can_hold(&keys, key, item->extension, item->bytes.data, item->bytes.size)) {
         dl2_left_out_count(&copy->left_out, item->extension);
         return DL2_OK;
     }
-    DL2_TRY(dl2_format(&name, error, "%s.%s", key, item->extension));
+    DL2_TRY(dl2_sidecars_path(keys.label_folders, key, item->extension, &name, error));
     return put_file(copy, name, item->bytes.data, item->bytes.size, NULL, error);
 }
 
@@ -573,7 +579,7 @@ static int tidy_stray(struct copy *copy, struct tidying *tidying, const char *pa
 static int tidy_file(struct copy *copy, struct tidying *tidying, const char *path,
                      struct dl2_error *error)
 {
-    const struct dl2_folder_keys all = {has_key, copy}, copied = {has_copied, copy};
+    const struct dl2_folder_keys all = keys_of(copy, has_key), copied = keys_of(copy, has_copied);
     const bool own = has_path(&copy->before, path), image = dl2_codec_is_image_file(path);
     DL2_AUTO_FREE char *stem = strndup(path, dl2_path_stem_length(path));
     if (!stem)

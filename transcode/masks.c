@@ -82,7 +82,7 @@ static int resize_mask(struct dl2_mask_resizer *resizer, const struct dl2_sideca
 
 static void count(struct dl2_unresized *unresized, const char *extension)
 {
-    if (!unresized)
+    if (!unresized || (unresized->label_folders && !strcmp(extension, "txt")))
         return;
     pthread_mutex_lock(&unresized->mutex);
     dl2_left_out_count(&unresized->counts, extension);

@@ -22,6 +22,7 @@
 struct dl2_unresized {
     pthread_mutex_t mutex;
     struct dl2_left_out counts;
+    bool label_folders; /* "txt" is YOLO's label file, which has no pixels, and is not counted */
 };
 
 /* Working memory of a thread; zeroed at first. */

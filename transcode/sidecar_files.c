@@ -20,8 +20,21 @@ static bool is_mask(const char *path, size_t key_length)
     return key && dl2_dataset_mask_stem(key) == key_length;
 }
 
+int dl2_sidecars_path(bool label_folders, const char *key, const char *extension, char **path,
+                      struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *beside = NULL;
+    *path = NULL;
+    DL2_TRY(dl2_format(&beside, error, "%s.%s", key, extension));
+    if (label_folders && !strcmp(extension, "txt"))
+        DL2_TRY(dl2_dataset_labels_path(beside, path, error));
+    return *path ? DL2_OK : dl2_format(path, error, "%s", beside);
+}
+
 bool dl2_sidecars_is_companion(const struct dl2_folder_keys *keys, const char *path)
 {
+    if (keys->label_folders && dl2_dataset_is_label_file(path, keys->has, keys->context))
+        return true;
     DL2_AUTO_FREE char *key = strdup(path);
     const size_t base = (size_t)(dl2_path_base(path) - path);
     for (size_t dot = key ? strlen(key) : 0; dot-- > base + 1;) {
@@ -70,14 +83,16 @@ bool dl2_sidecars_can_hold(const struct dl2_folder_keys *keys, const char *key,
            strcmp(base, "dl2-variant.json") && strcmp(base, "dl2-variant.jsonl");
 }
 
-int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidecar *item,
-                       struct dl2_error *error)
+int dl2_sidecars_write(const char *root, bool label_folders, const char *key,
+                       const struct dl2_sidecar *item, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *path = NULL;
-    DL2_TRY(dl2_format(&path, error, "%s/%s.%s", root, key, item->extension));
-    return dl2_file_has(path, item->bytes.data, item->bytes.size)
-               ? DL2_OK
-               : dl2_file_write(path, item->bytes.data, item->bytes.size, error);
+    DL2_AUTO_FREE char *name = NULL, *path = NULL;
+    DL2_TRY(dl2_sidecars_path(label_folders, key, item->extension, &name, error));
+    DL2_TRY(dl2_format(&path, error, "%s/%s", root, name));
+    if (dl2_file_has(path, item->bytes.data, item->bytes.size))
+        return DL2_OK;
+    DL2_TRY(dl2_make_folder_of(path, error));
+    return dl2_file_write(path, item->bytes.data, item->bytes.size, error);
 }
 
 static size_t sort_paths(char **paths)

@@ -15,7 +15,12 @@
 struct dl2_folder_keys {
     bool (*has)(const void *context, const char *key);
     const void *context;
+    bool label_folders; /* what "txt" is beside images/NAME lies in labels/NAME.txt */
 };
+
+/* The path below the folder of what lies beside an image: "rose/17.json". A string to free. */
+int dl2_sidecars_path(bool label_folders, const char *key, const char *extension, char **path,
+                      struct dl2_error *error);
 
 /* Is a file ROOT/`path` beside one of the images, and not an image of its own? By names alone. */
 bool dl2_sidecars_is_companion(const struct dl2_folder_keys *keys, const char *path);
@@ -27,9 +32,9 @@ bool dl2_sidecars_is_companion(const struct dl2_folder_keys *keys, const char *p
 bool dl2_sidecars_can_hold(const struct dl2_folder_keys *keys, const char *key,
                            const char *extension, const uint8_t *data, size_t size);
 
-/* Writes ROOT/KEY.EXTENSION, unless a file with these bytes is there, to a folder that is there. */
-int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidecar *item,
-                       struct dl2_error *error);
+/* Writes what lies beside an image of ROOT, unless a file with these bytes is there. */
+int dl2_sidecars_write(const char *root, bool label_folders, const char *key,
+                       const struct dl2_sidecar *item, struct dl2_error *error);
 
 /* Sorts two NULL-ended lists of paths and removes the files below root that the first has and the
  * second lacks. */

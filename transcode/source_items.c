@@ -72,6 +72,7 @@ int dl2_source_items_list(struct dl2_source_items *source, const struct dl2_data
 {
     const size_t count = dl2_dataset_count(dataset);
     source->dataset = dataset;
+    source->label_folders = dl2_dataset_has_label_folders(dataset);
     source->ignored = dl2_dataset_ignored(dataset);
     DL2_TRY(DL2_NEW(&source->items, count, "images", error));
     for (size_t i = 0; i < count; i++) {

@@ -29,6 +29,7 @@ struct dl2_source_items {
     size_t *by_key; /* item numbers sorted by key_text */
     size_t ignored; /* files that are not images */
     const struct dl2_dataset *dataset;
+    bool label_folders; /* dl2_dataset_has_label_folders() */
     /* Of a folder, by dl2_annotations_list(): the folder, files of annotations in it that variants
      * get, sorted, and how many they do not. */
     const char *root;

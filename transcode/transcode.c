@@ -176,6 +176,7 @@ static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
     if (options->shuffle)
         DL2_TRY(dl2_dataset_shuffle(run->dataset, *options->shuffle, error));
     DL2_TRY(dl2_source_items_list(&run->source, run->dataset, error));
+    run->unresized.label_folders = run->source.label_folders;
     return dl2_dataset_kind(run->dataset) == DL2_SAMPLE_IMAGE && dl2_is_folder(options->source) &&
                    dl2_dataset_ignored(run->dataset)
                ? dl2_annotations_list(&run->source, options->source, error)
@@ -453,9 +454,8 @@ static void tell_pixels_only(const struct dl2_transcoder *run, const struct dl2_
 
 static int complete(struct dl2_transcoder *run, struct dl2_error *error)
 {
-    if (!run->packed)
-        DL2_TRY(dl2_annotations_write(&run->source, run->variants, run->variant_count,
-                                      run->progress, error));
+    DL2_TRY(dl2_annotations_write(&run->source, run->variants, run->variant_count, run->progress,
+                                  error));
     for (size_t v = 0; v < run->variant_count; v++) {
         struct dl2_variant *variant = &run->variants[v];
         DL2_TRY(dl2_variant_finish(variant, error));
@@ -541,7 +541,7 @@ static void tell_annotations(const struct dl2_transcoder *run)
         resized |= run->variants[v].totals.resized > 0;
     if (resized && !run->part.count)
         dl2_progress_tell(run->progress, run->options->source,
-                          dl2_annotations_message(&run->source, run->options->pack.container));
+                          dl2_annotations_message(&run->source, run->variants->on_server));
 }
 
 static int report(const struct dl2_transcoder *run, struct dl2_transcode_result *result,
@@ -549,7 +549,8 @@ static int report(const struct dl2_transcoder *run, struct dl2_transcode_result 
 {
     DL2_TRY(DL2_NEW(&result->variants, run->variant_count, "images", error));
     result->sources = run->source.count;
-    result->ignored = run->source.ignored - (run->packed ? 0 : run->source.annotation_count);
+    result->ignored =
+        run->source.ignored - (run->variants->on_server ? 0 : run->source.annotation_count);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         struct dl2_transcode_variant *own = &result->variants[result->variant_count++];

@@ -57,9 +57,14 @@ void dl2_record_free(struct dl2_record *record)
     record->sidecars = record->reduction.colour = NULL;
 }
 
-bool dl2_variant_has_key(const void *context, const char *key)
+static bool has_key(const void *context, const char *key)
 {
     return dl2_source_items_has(context, key);
+}
+
+struct dl2_folder_keys dl2_variant_keys(const struct dl2_source_items *items)
+{
+    return (struct dl2_folder_keys){has_key, items, items->label_folders};
 }
 
 void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDECAR_SUM_SIZE])

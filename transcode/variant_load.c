@@ -67,12 +67,12 @@ static int set_failed(struct dl2_variant *variant, size_t index, const char *why
 static int take_old_sidecar(struct dl2_variant *variant, const char *key, const json_t *name,
                             struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, variant->items};
+    const struct dl2_folder_keys keys = dl2_variant_keys(variant->items);
     const char *extension = json_string_value(name);
     char *path;
     if (!extension || !dl2_sidecars_can_hold(&keys, key, extension, NULL, 0))
         return DL2_OK;
-    DL2_TRY(dl2_format(&path, error, "%s.%s", key, extension));
+    DL2_TRY(dl2_sidecars_path(keys.label_folders, key, extension, &path, error));
     return dl2_list_append(&variant->old_sidecars, &variant->old_sidecars_count, path, error);
 }
 
@@ -87,10 +87,12 @@ static bool read_sidecars(const struct dl2_variant *variant, const char *key, co
     json_array_foreach(list, i, name)
     {
         const char *extension = json_string_value(name);
-        DL2_AUTO_FREE char *path = NULL;
+        DL2_AUTO_FREE char *path = NULL, *below = NULL;
         good = good && extension && !strchr(extension, '/') &&
-               asprintf(&path, "%s/%s.%s", variant->root, key, extension) >= 0 &&
-               dl2_is_file(path) && dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
+               dl2_sidecars_path(variant->items->label_folders, key, extension, &below, NULL) ==
+                   DL2_OK &&
+               (path = dl2_path_join(variant->root, below)) && dl2_is_file(path) &&
+               dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
                dl2_bytes_append(&text, extension, strlen(extension), NULL) == DL2_OK;
     }
     good = good && dl2_bytes_append(&text, "", 1, NULL) == DL2_OK;
@@ -277,7 +279,7 @@ static int list_outputs(const struct dl2_variant *variant, struct output **out, 
 static int match_files(struct dl2_variant *variant, const struct dl2_file_list *files,
                        const struct output *outputs, size_t count, struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, variant->items};
+    const struct dl2_folder_keys keys = dl2_variant_keys(variant->items);
     size_t o = 0;
     for (size_t f = 0; f < files->count; f++) {
         const char *path = files->paths[f];

@@ -3,6 +3,7 @@
 #ifndef DL2_TRANSCODE_VARIANT_STATE_H
 #define DL2_TRANSCODE_VARIANT_STATE_H
 
+#include "transcode/sidecar_files.h"
 #include "transcode/variant.h"
 
 #define DL2_VARIANT_SCHEMA  "dl2-variant/1"
@@ -24,8 +25,8 @@ bool dl2_variant_decodes_alike(const struct dl2_variant *variant);
 enum { DL2_SIDECAR_SUM_SIZE = 17 };
 void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDECAR_SUM_SIZE]);
 
-/* Is there such an item? For struct dl2_folder_keys; the context is the struct dl2_source_items. */
-bool dl2_variant_has_key(const void *context, const char *key);
+/* The keys of a variant in a folder. */
+struct dl2_folder_keys dl2_variant_keys(const struct dl2_source_items *items);
 
 /* What dl2-variant.json says: a new reference, or NULL if memory runs out. `failed`: an array. */
 json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, json_t *failed);

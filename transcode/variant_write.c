@@ -263,8 +263,8 @@ int dl2_variant_check_sidecars(const struct dl2_variant *variant, size_t index,
     for (size_t i = 0; variant->knows_all && variant->beside && i < sidecars->count; i++) {
         const struct dl2_sidecar *item = &sidecars->items[i];
         DL2_AUTO_FREE char *name = NULL, *path = NULL;
-        DL2_TRY(
-            dl2_format(&name, error, "%s.%s", variant->items->items[index].key, item->extension));
+        DL2_TRY(dl2_sidecars_path(variant->items->label_folders, variant->items->items[index].key,
+                                  item->extension, &name, error));
         DL2_TRY(dl2_format(&path, error, "%s/%s", variant->root, name));
         if (!dl2_sidecars_list_has(variant->old_sidecars, variant->old_sidecars_count, name) &&
             dl2_sidecars_list_has(variant->beside, variant->beside_count, name) &&
@@ -279,7 +279,7 @@ static int put_sidecar(struct dl2_variant *variant, const char *key,
                        const struct dl2_sidecar *sidecar, struct dl2_bytes *names,
                        struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, variant->items};
+    const struct dl2_folder_keys keys = dl2_variant_keys(variant->items);
     const char *extension = sidecar->extension;
     if (strlen(extension) > NAME_MAX ||
         !dl2_sidecars_can_hold(&keys, key, extension, sidecar->bytes.data, sidecar->bytes.size)) {
@@ -288,7 +288,7 @@ static int put_sidecar(struct dl2_variant *variant, const char *key,
         pthread_mutex_unlock(&variant->mutex);
         return DL2_OK;
     }
-    DL2_TRY(dl2_sidecars_write(variant->root, key, sidecar, error));
+    DL2_TRY(dl2_sidecars_write(variant->root, keys.label_folders, key, sidecar, error));
     DL2_TRY(dl2_bytes_append(names, names->size ? "/" : "", names->size > 0, error));
     return dl2_bytes_append(names, extension, strlen(extension), error);
 }
@@ -396,7 +396,7 @@ static bool has_stray(const void *context, const char *key)
 
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {has_stray, variant};
+    const struct dl2_folder_keys keys = {has_stray, variant, variant->items->label_folders};
     *removed = 0;
     for (size_t i = 0; i < variant->stray_count; i++) {
         if (strcmp(dl2_path_extension(variant->strays[i]), variant->extension) != 0 &&
@@ -525,8 +525,12 @@ static int list_sidecars(const struct dl2_variant *variant, char ***out, struct 
         const bool any = record->state == DL2_RECORD_VALID && record->sidecars;
         for (const char *at = any ? record->sidecars : ""; *at;) {
             const int length = (int)strcspn(at, "/");
+            DL2_AUTO_FREE char *extension = strndup(at, (size_t)length);
             char *path;
-            dl2_format(&path, error, "%s.%.*s", variant->items->items[i].key, length, at);
+            if (!extension)
+                return dl2_error_memory(error, "a variant");
+            DL2_TRY(dl2_sidecars_path(variant->items->label_folders, variant->items->items[i].key,
+                                      extension, &path, error));
             DL2_TRY(dl2_list_append(out, &count, path, error));
             at += length + (at[length] == '/');
         }

@@ -41,8 +41,15 @@ is "$(layout yolo-variants/ppm --boxes txt)" 'train 3 images (images/train/), va
 grep -q '4 images, 0 bad' "$work/out" || fail "boxes of a variant: $(cat "$work/out")"
 for container in tar gulp; do
     expect 0 dl2-transcode --quiet --codec ppm --container=$container yolo yolo-$container
-    rm yolo-$container/ppm/dl2-index.bin
-    [ $container = gulp ] || is "$(layout yolo-$container/ppm)" 'train 3 images (images/train/), val 1 (images/val/)' "Ultralytics in $container"
+    expect 0 dl2-transcode --quiet --copy --container=$container yolo copy-$container
+    for packed in yolo-$container/ppm copy-$container; do
+        for index in with without; do # the index says the same as the names
+            [ $index = with ] || rm $packed/dl2-index.bin
+            is "$(layout $packed --boxes txt)" 'train 3 images (images/train/), val 1 (images/val/)' "Ultralytics in $packed $index its index"
+            grep -q '4 images, 0 bad' "$work/out" || fail "boxes of $packed: $(cat "$work/out")"
+            ! grep -q 'label file\|data.yaml' "$work/err" || fail "$packed: $(cat "$work/err")"
+        done
+    done
     expect 0 dl2-quality --quiet --metrics psnr_rgb yolo yolo-$container/ppm
     grep -q '^Reference: yolo, 4 images' "$work/out" || fail "$container of Ultralytics pairs by key"
 done

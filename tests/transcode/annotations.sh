@@ -204,24 +204,89 @@ said "annotations/broken.json: 3 images and 8 objects, at the variant's sizes; l
 said "$src/annotations/large.json: 1073741825 bytes pass the limit of 1073741824; variants get no such file"
 rm "$src/annotations/odd.json" "$src/annotations/cut.json" "$src/annotations/broken.json" "$src/annotations/large.json"
 
-# ---- YOLO's labels come along, and follow; XML is said, as is all of packed variants
-mkdir -p "$work/yolo/labels/train" "$work/yolo/Annotations"
-picture "$work/yolo/images/train/0.ppm" 40 30 1
-picture "$work/yolo/images/train/1.ppm" 30 40 2
-printf '0 0.5 0.5 0.25 0.25\n' >"$work/yolo/labels/train/0.txt"
-: >"$work/yolo/labels/train/1.txt"
-printf 'note\n' >"$work/yolo/labels/train/other.txt"
-printf '<annotation/>' >"$work/yolo/Annotations/0.xml"
-run 0 --q 50 --short 15 "$work/yolo" "$work/yolos"
-for n in 0 1; do cmp "$work/yolo/labels/train/$n.txt" "$work/yolos/jpeg-50@15/labels/train/$n.txt" || fail "labels $n"; done
-[ ! -e "$work/yolos/jpeg-50@15/labels/train/other.txt" ] || fail 'a file of no image'
-said "$work/yolo: 1 .xml files are left out: their coordinates, as of Pascal VOC's boxes, are those of the source's images"
-printf '1 0.5 0.5 0.25 0.25\n' >"$work/yolo/labels/train/0.txt"
-run 0 --q 50 --short 15 "$work/yolo" "$work/yolos"
-cmp "$work/yolo/labels/train/0.txt" "$work/yolos/jpeg-50@15/labels/train/0.txt" || fail 'labels that have changed'
+# ---- YOLO's labels come along, and follow; XML is said
+yolo=$work/yolo label=labels/train/0.txt
+mkdir -p "$yolo/labels/train" "$yolo/Annotations"
+picture "$yolo/images/train/0.ppm" 40 30 1
+picture "$yolo/images/train/1.ppm" 30 40 2
+picture "$yolo/images/train/2.ppm" 30 40 3
+printf '0 0.5 0.5 0.25 0.25\n' >"$yolo/$label"
+: >"$yolo/labels/train/1.txt"
+printf 'note\n' >"$yolo/labels/train/other.txt"
+printf '<annotation/>' >"$yolo/Annotations/0.xml"
+printf 'path: /of/the/source # not of a variant\ntrain: images/train\nval: images/train\nnames:\n  0: person\n  path: x\n' >"$yolo/data.yaml"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+said "$yolo/data.yaml: line 6: names are a list, or lines such as '0: person'; variants get no such file"
+sed -i '/^  path/d' "$yolo/data.yaml"
+made=$work/yolos/jpeg-50@15
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+is "$(cat "$made/data.yaml")" '# dl2-transcode: jpeg-50@15
+train: images/train
+val: images/train
+names:
+  0: person' 'data.yaml of a variant'
+for n in 0 1; do cmp "$yolo/labels/train/$n.txt" "$made/labels/train/$n.txt" || fail "labels $n"; done
+is "$(cd "$made" && find . -name '*.txt' | LC_ALL=C sort | tr '\n' ' ')" './labels/train/0.txt ./labels/train/1.txt ' 'label files of a variant'
+said "$yolo: 1 .xml files are left out: their coordinates, as of Pascal VOC's boxes, are those of the source's images"
+expect 0 dl2-load check --quiet --boxes txt "$made"
+grep -qx "$made/data.yaml: 1 classes: person" "$work/out" || fail "$(cat "$work/out")"
+said "1 of its images have no label file: they are background"
+printf '1 0.5 0.5 0.25 0.25\n' >"$yolo/$label"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+cmp "$yolo/$label" "$made/$label" || fail 'labels that have changed'
 quiet_about 'no source image accounts for it'
-run 0 --q 50 --container tar --short 15 "$src" "$work/packed"
-said "$src: variants in tar get no files of annotations, such as annotations/instances.json; dl2's loader takes the source's and scales"
+rm "$yolo/labels/train/1.txt"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+[ ! -e "$made/labels/train/1.txt" ] || fail 'labels that are gone'
+# A label file of the same size and time is not read again.
+cp -p "$yolo/$label" "$work/label"
+sed -i 's/^1/0/' "$yolo/$label" && touch -r "$work/label" "$yolo/$label"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+cmp "$work/label" "$made/$label" || fail 'a label file that was read again'
+cp -p "$work/label" "$yolo/$label"
+# What dl2-transcode has not written is in the way, and named.
+printf '5 0.5 0.5 0.25 0.25\n' | tee "$made/labels/train/1.txt" >"$work/mine"
+printf '0 0.5 0.5 0.25 0.25\n' >"$yolo/labels/train/1.txt"
+run 1 --q 50 --short 15 "$yolo" "$work/yolos"
+said "$made/labels/train/1.txt is in the way"
+cmp "$work/mine" "$made/labels/train/1.txt" || fail "a label file that is not dl2-transcode's"
+rm "$made/labels/train/1.txt"
+printf 'names: [mine]\n' >"$made/data.yaml"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+said "$made/data.yaml: dl2-transcode has not written it, and leaves it as it is"
+is "$(cat "$made/data.yaml")" 'names: [mine]' "a data.yaml that is not dl2-transcode's"
+printf 'train: /abs/images/train\nnames: [person]\n' >"$yolo/data.yaml"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+said "$yolo/data.yaml: its train is an absolute path, which leads to the source's images; variants get no such file"
+# A copy into a folder has them in the same place, and one that is in the way stays.
+run 0 --copy "$yolo" "$work/yolo-copy"
+cmp "$yolo/$label" "$work/yolo-copy/$label" || fail 'labels of a copy'
+rm -r "$work/yolo-copy" && mkdir -p "$work/yolo-copy/labels/train" && cp "$work/mine" "$work/yolo-copy/$label"
+run 2 --copy "$yolo" "$work/yolo-copy"
+said "$work/yolo-copy/$label is in the way"
+cmp "$work/mine" "$work/yolo-copy/$label" || fail "a label file that no copy has written"
+
+# ---- Packed variants have COCO's file, too, at their sizes; shards and chunks of any resolution have the boxes of the source's
+for container in tar gulp; do
+    run 0 --codec jpeg --q 50 --container $container --short 15,9,full "$src" "$work/$container"
+    cp "$work/err" "$work/told"
+    for variant in jpeg-50 jpeg-50@15 jpeg-50@9; do
+        made=$work/$container/$variant/annotations/instances.json
+        coco check "$src/annotations/instances.json" "$made" "$work/$container/$variant" jpg >/dev/null
+        grep -qF "$made: 3 images and 9 objects, at the variant's sizes" "$work/told" || fail "$container, $variant: $(cat "$work/told")"
+        for index in with without; do
+            [ $index = with ] || rm "$work/$container/$variant/dl2-index.bin"
+            expect 1 dl2-load check --quiet --split all --boxes "$src/annotations/instances.json" --instance-masks "$work/$container/$variant"
+            grep -q ': 3 images, 1 bad' "$work/out" || fail "$container, $variant $index an index: $(cat "$work/out" "$work/err")"
+            expect 0 dl2-load check --quiet --split all --boxes "$made" --instance-masks "$work/$container/$variant"
+        done
+    done
+done
+run 0 --codec jpeg --q 50 --container tar --short 9 "$src" "$work/tar"
+before=$(stat -c %i "$work/tar/jpeg-50@9/annotations/instances.json")
+run 0 --codec jpeg --q 50 --container tar --short 9 "$src" "$work/tar"
+is "$(stat -c %i "$work/tar/jpeg-50@9/annotations/instances.json")" "$before" 'the file of a packed variant'
+quiet_about 'instances.json'
 # A copy has none, and says so.
 run 0 --copy --container tar "$src" "$work/copy"
 said "$src: files that are neither images nor beside one, such as annotations, are not copied: 2"
