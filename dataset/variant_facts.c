@@ -83,6 +83,30 @@ int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_
     return there < 0 ? there : DL2_OK;
 }
 
+int dl2_facts_load_val_keys(const char *place, struct dl2_bytes *keys, size_t *count,
+                            size_t *images, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes lines = DL2_BYTES_INIT;
+    keys->size = *count = *images = 0;
+    DL2_TRY(dl2_facts_load_lines(place, &lines, error));
+    const char *line = (const char *)lines.data, *end = line + lines.size;
+    for (const char *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        next = stop ? stop + 1 : end;
+        json_auto_t *image = json_loadb(line, (size_t)(next - line), 0, NULL);
+        const char *key = dl2_json_get_text(image, "key", NULL);
+        if (!key)
+            continue;
+        ++*images;
+        const char *folder = key + dl2_part_prefix(key), *slash = strchr(folder, '/');
+        if (!slash || dl2_part_of_folder(folder, (size_t)(slash - folder)) != DL2_PART_VAL)
+            continue;
+        DL2_TRY(dl2_bytes_append(keys, key, strlen(key) + 1, error));
+        ++*count;
+    }
+    return DL2_OK;
+}
+
 static int store_summary(const char *address, const json_t *summary, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;

@@ -36,6 +36,13 @@ int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error)
 /* The lines, each with its newline; none if there are none. Replaces what `lines` holds. */
 int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_error *error);
 
+/*
+ * The keys of a variant's images, each ended by 0: of those in its split for validation, `count` of
+ * them; if it has none, `count` is 0. *images: how many images it has; 0: there are no lines.
+ */
+int dl2_facts_load_val_keys(const char *place, struct dl2_bytes *keys, size_t *count,
+                            size_t *images, struct dl2_error *error);
+
 /* Replaces the summary of a variant that is there. */
 int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/detectable.h"
 
-#include "common/file.h"
-#include "common/json.h"
 #include "common/scope.h"
 #include "common/stats.h"
 #include "report/analysis.h"
@@ -35,42 +33,16 @@ struct dl2_detectable dl2_detectable_of(const size_t *sizes, size_t units)
     };
 }
 
-/* The keys of a variant's validation images, into an empty table. False: it has none to compare. */
-static bool read_keys(FILE *list, struct dl2_prediction_table *table)
+/* The keys, each ended by 0, as rows of a table. */
+static void take_keys(const char *keys, size_t count, struct dl2_prediction_table *table)
 {
-    static const char split[] = "val/";
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
-    DL2_AUTO_FREE char *line = NULL;
-    size_t room = 0;
-    while (getline(&line, &room, list) > 0) {
-        json_auto_t *image = json_loads(line, 0, NULL);
-        const char *key = dl2_json_get_text(image, "key", "");
-        const size_t size = strlen(key) + 1;
-        if (strncmp(key, split, strlen(split)) != 0)
-            continue;
-        dl2_append(&keys, key, size);
-        table->key_size = size > table->key_size ? size : table->key_size;
-        table->count++;
-    }
-    table->keys = dl2_room(table->count, table->key_size, "validation images");
-    const char *key = (const char *)keys.data;
-    for (size_t i = 0; i < table->count; i++, key += strlen(key) + 1)
-        strcpy(table->keys + i * table->key_size, key);
-    return table->count > 1;
-}
-
-/* The first variant's list; NULL: there is none. */
-static FILE *open_list(const char *folder)
-{
-    char **names = NULL;
-    FILE *list = NULL;
-    const char *variants = dl2_text("%s/variants", folder);
-    if (dl2_list_names(variants, &names, NULL) < 0)
-        return NULL;
-    for (char **name = names; *name && !list; name++)
-        list = fopen(dl2_text("%s/%s/dl2-variant.jsonl", variants, *name), "r");
-    dl2_free_list(names);
-    return list;
+    const char *key = keys;
+    for (size_t i = 0; i < count; i++, key += strlen(key) + 1)
+        if (strlen(key) >= table->key_size)
+            table->key_size = strlen(key) + 1;
+    table->keys = dl2_room(count, table->key_size, "validation images");
+    for (table->count = 0, key = keys; table->count < count; key += strlen(key) + 1)
+        strcpy(table->keys + table->count++ * table->key_size, key);
 }
 
 static const char *describe(const struct dl2_detectable *detectable, double tolerance)
@@ -79,6 +51,8 @@ static const char *describe(const struct dl2_detectable *detectable, double tole
     const char *text = dl2_text("%zu validation images", detectable->images);
     if (grouped)
         text = dl2_text("%s in %zu groups", text, detectable->units);
+    if (detectable->units < 2)
+        return dl2_text("%s: no change can be shown.", text);
     text = dl2_text("%s: by their choice alone, 95%% intervals of a change will reach about %.1f "
                     "points to each side, where %.0f%% of the images change",
                     text, detectable->half, 100 * DL2_CHANGED_IMAGES);
@@ -98,18 +72,38 @@ static const char *describe(const struct dl2_detectable *detectable, double tole
                : text;
 }
 
-int dl2_detectable_text(const char *folder, const struct dl2_grouping *groups, double tolerance,
-                        const char **text, struct dl2_error *error)
+/* What a split of dl2-train's default share shows, if it is drawn without regard to groups. */
+static const char *describe_drawn(size_t images, bool grouped, double tolerance)
 {
-    FILE *list = open_list(folder);
+    const size_t drawn = (size_t)((double)images * DL2_DRAWN_SHARE + 0.5);
+    DL2_AUTO_FREE size_t *sizes = dl2_room(drawn + 1, sizeof *sizes, "validation images");
+    for (size_t i = 0; i < drawn; i++)
+        sizes[i] = 1;
+    const struct dl2_detectable detectable = dl2_detectable_of(sizes, drawn);
+    return dl2_text(
+        "Training draws the split, by default %.0f%% of %zu images for validation. %s%s",
+        100 * DL2_DRAWN_SHARE, images, describe(&detectable, tolerance),
+        grouped ? " Groups are not counted here: images of a group come into both "
+                  "splits, and accuracies are too high; make splits that keep groups "
+                  "together."
+                : "");
+}
+
+int dl2_detectable_text(const char *keys, size_t count, size_t images,
+                        const struct dl2_grouping *groups, double tolerance, const char **text,
+                        struct dl2_error *error)
+{
     struct dl2_prediction_table table = {0};
     struct dl2_study study = {.images = &table, .arch_count = 1};
-    *text = NULL;
-    const bool any = list && read_keys(list, &table);
-    if (list)
-        fclose(list);
-    int status = any && groups ? dl2_study_group(&study, groups, error) : DL2_OK;
-    if (any && status == DL2_OK) {
+    if (!count) {
+        *text = images ? describe_drawn(images, groups, tolerance)
+                       : "There is no list of the variants' images here, so how small a change the "
+                         "validation images can show is not known before training.";
+        return DL2_OK;
+    }
+    take_keys(keys, count, &table);
+    const int status = groups ? dl2_study_group(&study, groups, error) : DL2_OK;
+    if (status == DL2_OK) {
         const size_t units = table.group ? table.group_count : table.count;
         DL2_AUTO_FREE size_t *sizes = dl2_room(units, sizeof *sizes, "groups of images");
         for (size_t i = 0; i < table.count; i++)

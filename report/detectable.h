@@ -24,12 +24,16 @@ struct dl2_detectable {
 /* Of groups with so many images each. */
 struct dl2_detectable dl2_detectable_of(const size_t *sizes, size_t units);
 
+/* What training takes for validation where the data have no split (dl2-train --val-fraction). */
+#define DL2_DRAWN_SHARE 0.2
+
 /*
- * Says what that of a study's folder is, in sentences, by the list of images of its first variant;
- * `groups` may be NULL. The text is kept; NULL: the list says nothing of validation images, because
- * training draws the split.
+ * Says in sentences what that is of `count` validation images with these keys, each ended by 0;
+ * `groups` may be NULL. `count` 0: training draws them from so many `images`; if these are 0, too,
+ * there is no list. The text is kept.
  */
-int dl2_detectable_text(const char *folder, const struct dl2_grouping *groups, double tolerance,
-                        const char **text, struct dl2_error *error);
+int dl2_detectable_text(const char *keys, size_t count, size_t images,
+                        const struct dl2_grouping *groups, double tolerance, const char **text,
+                        struct dl2_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/group_column.h"
+#include "dataset/variant_facts.h"
 #include "report/analysis.h"
 #include "report/detectable.h"
 #include "report/forecast.h"
@@ -198,7 +199,8 @@ static const struct dl2_option options[] = {
      AT(answer), .commands = ONE_STUDY | NO_STUDY},
     {DL2_OPTION_TEXT, "detectable", 0, "FILE",
      "Write no page; print how small a change the validation images and their groups can show, "
-     "which is known as soon as variants are made, and write it to FILE, too",
+     "which is known as soon as variants are made, and write it to FILE, too; FOLDER may also be a "
+     "variant's, or its address in a database or store",
      AT(detectable), .unset = "a page", .commands = DETECTABLE},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are", .commands = STUDIES},
@@ -572,8 +574,25 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
     return DL2_OK;
 }
 
+/* The keys of the images for validation: of the first variant in a study's folder that has a list,
+ * else of the variant that the place is. */
+static int load_keys(const char *place, struct dl2_bytes *keys, size_t *count, size_t *images,
+                     struct dl2_error *error)
+{
+    DL2_AUTO_LIST char **names = NULL;
+    const char *variants = dl2_text("%s/variants", place);
+    DL2_TRY(dl2_list_names(variants, &names, error));
+    *images = 0;
+    for (char **name = names; *name && !*images; name++)
+        DL2_TRY(dl2_facts_load_val_keys(dl2_text("%s/%s", variants, *name), keys, count, images,
+                                        error));
+    return *images ? DL2_OK : dl2_facts_load_val_keys(place, keys, count, images, error);
+}
+
 static int say_detectable(const char *folder, struct dl2_error *error)
 {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
+    size_t count, images;
     DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups = {0};
     const char *text, *group = arguments.question.group;
     const double tolerance = arguments.question.tolerance;
@@ -581,11 +600,11 @@ static int say_detectable(const char *folder, struct dl2_error *error)
         group = NULL;
     if (group)
         DL2_TRY(read_groups(group, &groups, error));
-    DL2_TRY(dl2_detectable_text(folder, group ? &groups : NULL, isnan(tolerance) ? 1 : tolerance,
-                                &text, error));
-    if (text)
-        printf("%s\n", DL2_SHOWN(text));
-    text = text ? dl2_text("%s\n", text) : "";
+    DL2_TRY(load_keys(folder, &keys, &count, &images, error));
+    DL2_TRY(dl2_detectable_text((const char *)keys.data, count, images, group ? &groups : NULL,
+                                isnan(tolerance) ? 1 : tolerance, &text, error));
+    printf("%s\n", DL2_SHOWN(text));
+    text = dl2_text("%s\n", text);
     return dl2_file_write(arguments.detectable, text, strlen(text), error);
 }
 

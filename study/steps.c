@@ -642,12 +642,12 @@ static const char *plan_original(struct dl2_study_plan *plan)
 }
 
 /* Says how small a change the validation images can show, before hours of training; the file that
- * it writes, or NULL where no list of the images lies in OUT. */
+ * it writes, or NULL without variants. */
 static const char *plan_detectable(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const char *file = in_out(plan, ".make/detectable.txt");
-    if (study->elsewhere || !study->variants.count)
+    if (!study->variants.count)
         return NULL;
     if (study->group_is_survey)
         dl2_plan_survey(plan);
@@ -663,7 +663,8 @@ static const char *plan_detectable(struct dl2_study_plan *plan)
                                                "--tolerance", study->options.tolerance, NULL);
     if (study->group)
         dl2_words_more(&command, "--group", study->group, NULL);
-    dl2_words_add(&command, study->out);
+    dl2_words_add(&command, study->elsewhere ? dl2_study_place(study, study->variants.at[0])
+                                             : study->out);
     dl2_step_command(step, command);
     dl2_plan_close(plan, step, false);
     return file;

@@ -64,9 +64,27 @@ expect 0 dl2-report --detectable "$work/detectable" --tolerance 7 "$study"
 is "$(cat "$work/out")" "62 validation images: by their choice alone, 95% intervals of a change will reach about 6.0 points to each side, where 4% of the images change." 'without groups'
 expect 2 dl2-report --detectable "$work/detectable" --title x "$study"
 said '--title has no effect with --detectable'
-rm "$study/variants/jpeg-50/dl2-variant.jsonl"
+# Splits by other names; a split that training draws, a fifth of 250 images; and a variant by itself.
+list=$study/variants/jpeg-50/dl2-variant.jsonl
+for split in validation Valid val2017 images/val; do
+    awk -v folder=$split 'BEGIN { for (i = 0; i < 62; i++) printf "{\"key\": \"%s/%d\"}\n{\"key\": \"valley/%d\"}\n", folder, i, i }' >"$list"
+    expect 0 dl2-report --detectable "$work/detectable" --tolerance 7 "$study/variants/jpeg-50"
+    is "$(cut -d: -f1 "$work/out")" '62 validation images' "the split $split"
+done
+awk 'BEGIN { for (i = 0; i < 250; i++) printf "{\"key\": \"c/p%d\"}\n", i / 2 }' >"$list"
+expect 0 dl2-report --detectable "$work/detectable" --tolerance 8 "$study"
+drawn='Training draws the split, by default 20% of 250 images for validation. 50 validation images: by their choice alone, 95% intervals of a change will reach about 7.0 points to each side, where 4% of the images change.'
+is "$(cat "$work/out")" "$drawn" 'a split that training draws'
+expect 0 dl2-report --detectable "$work/detectable" --tolerance 8 --group 'regex:p([0-9]+)' "$study"
+is "$(cat "$work/out")" "$drawn Groups are not counted here: images of a group come into both splits, and accuracies are too high; make splits that keep groups together." 'groups of a split that training draws'
+printf '{"key": "a"}\n{"key": "b"}\n' >"$list"
 expect 0 dl2-report --detectable "$work/detectable" "$study"
-is "$(cat "$work/out" "$work/detectable")" '' 'without a list'
+is "$(cat "$work/out")" 'Training draws the split, by default 20% of 2 images for validation. 0 validation images: no change can be shown.' 'hardly any images'
+rm "$list"
+expect 0 dl2-report --detectable "$work/detectable" "$study"
+none="There is no list of the variants' images here, so how small a change the validation images can show is not known before training."
+is "$(cat "$work/out" "$work/detectable")" "$none
+$none" 'without a list'
 
 # A list: the last tab ends the key, and order doesn't matter.
 awk 'BEGIN { for (i = 59; i >= 0; i--) printf "val/c/p%02d-%d\tpatient %d\n", i / 3, i % 3, i / 3 % 10 }' >"$work/list.tsv"

@@ -18,6 +18,7 @@ page=results/report/report.html
 expect 0 table
 is "$(sql "select count(*) from small_jpeg_10")" 32 "rows of the variant"
 is "$(find results/variants -type f)" results/variants/jpeg-10/dl2-variant.json "files of the variant"
+grep -q '^16 validation images: by their choice alone' results/.make/detectable.txt || fail "detectable: $(cat results/.make/detectable.txt)"
 for name in raw jpeg-10; do
     for file in load/$name.json train/$name/convnet/seed-1/experiment_report.json throughput/convnet/$name/round-1.json; do
         [ -f results/$file ] || fail "no $file"

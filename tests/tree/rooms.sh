@@ -12,7 +12,7 @@ allowed() {
     case $1 in
     common) echo ;;
     pixels | dataset | ranks) echo common ;;
-    report) echo common dataset/group_column.h ;;
+    report) echo common dataset/group_column.h dataset/variant_facts.h ;;
     codec) echo pixels common ;;
     quality) echo codec dataset ranks pixels common cuda/score_device_cuda.h ;;
     transcode) echo quality codec dataset ranks pixels common ;;
