@@ -365,10 +365,56 @@ void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_c
     say_losers(&writer, harm, classes);
 }
 
+/* Is it left open whether a class loses all the recall that it has? */
+static bool may_lose_all(const struct dl2_class_change *change)
+{
+    return -change->low >= change->original;
+}
+
+/* Says of which classes nothing is excluded, since they have too few images that the original's
+ * network finds, and what is not excluded of the others. */
+static void say_bounds(struct dl2_sentence *writer, const struct dl2_class_harm *harm,
+                       const struct dl2_classes *classes)
+{
+    const struct dl2_class_change *bounding = NULL;
+    size_t open = 0, written = 0;
+    for (size_t c = 0; c < harm->judged; c++) {
+        const struct dl2_class_change *change = &harm->changes[c];
+        const bool all = may_lose_all(change);
+        open += all;
+        if (!all && (!bounding || change->low < bounding->low))
+            bounding = change;
+    }
+    if (open)
+        dl2_say(writer,
+                "These images are too few to exclude that %zu class%s all %s recall: ", open,
+                open == 1 ? " loses" : "es lose", open == 1 ? "its" : "their");
+    for (size_t c = 0; c < harm->judged && written < MAX_NAMES; c++) {
+        const struct dl2_class_change *change = &harm->changes[c];
+        if (may_lose_all(change))
+            dl2_say(writer, "%s%s (%.1f%% of %zu images)", dl2_joint(written++, open),
+                    classes->names[change->class], change->original, change->images);
+    }
+    if (open > written)
+        dl2_say(writer, " and %zu more", open - written);
+    if (open)
+        dl2_say(writer, ". ");
+    if (!bounding)
+        return;
+    dl2_say(writer, open ? "Of the others they" : "These images");
+    dl2_say(writer,
+            " do not exclude a class that loses up to %.1f points: the lower end of the interval "
+            "of %s, which has %zu validation images",
+            fmax(0, -bounding->low), classes->names[bounding->class], bounding->images);
+    if (bounding->units < bounding->images)
+        dl2_say(writer, " in %zu groups", bounding->units);
+    dl2_say(writer, ". In a class of few images a large loss may not show, so this is a limit, "
+                    "wrong in at most 2.5%% of such studies, and not an estimate.");
+}
+
 void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                         char *text, size_t size)
 {
-    const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
     const size_t unjudged = harm->count - harm->judged;
     struct dl2_sentence writer = {text, size, 0};
     if (harm->losers) {
@@ -380,15 +426,10 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     }
     dl2_say(&writer,
             ". The worst measured is %s (%s points of recall, top-1 within the class). The worst "
-            "of %zu measurements is biased: that class probably loses less. These images do not "
-            "exclude a class that loses up to %.1f points: the lower end of the interval of %s, "
-            "which has %zu validation images",
+            "of %zu measurements is biased: that class probably loses less. ",
             classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference),
-            harm->judged, harm->bound, classes->names[bounding->class], bounding->images);
-    if (bounding->units < bounding->images)
-        dl2_say(&writer, " in %zu groups", bounding->units);
-    dl2_say(&writer, ". In a class of few images a large loss may not show, so this is a limit, "
-                     "wrong in at most 2.5%% of such studies, and not an estimate.");
+            harm->judged);
+    say_bounds(&writer, harm, classes);
     if (unjudged)
         dl2_say(&writer,
                 " %zu class%s fewer than two validation images (or groups of them): nothing is "

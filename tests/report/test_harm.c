@@ -7,6 +7,8 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { SEEDS = 3, MAX_IMAGES = 120, KEY = 64 };
 
@@ -171,6 +173,9 @@ static void test_bounds(void **state)
         assert_near(harm.changes[c].high, 100 * T39 / 40);
     }
     assert_near(harm.bound, 100 * T39 * T39 / (40 + T39 * T39));
+    /* The exact binomial limit, which none can be below, is 8.8 points. */
+    assert_true(harm.bound > 100 * (1 - pow(0.025, 1.0 / 40)));
+    assert_true(harm.bound < 100 * (1 - pow(0.025, 1.0 / 40)) + 0.5);
     /* 6 of 40: by the variance that is there, and by that at the bound, which is larger. */
     lose(0, 80, 6);
     judge(&harm);
@@ -192,6 +197,38 @@ static void test_bounds(void **state)
     assert_int_equal(harm.losers, 2);
     assert_true(harm.changes[0].loses && harm.changes[1].loses && !harm.changes[2].loses);
     assert_int_equal(harm.changes[0].class, 0);
+}
+
+/* A class of which 3 of 40 images are right, and none with the variant, may have lost all. */
+static void test_all_recall(void **state)
+{
+    struct dl2_class_harm harm;
+    char text[4096];
+    make_study(1, 120, 3, key_in_folder);
+    for (size_t s = 0; s < SEEDS; s++)
+        for (size_t i = 0; i < 40; i++) {
+            made.correct[0][0][s][i] = i < 3;
+            made.correct[0][1][s][i] = 0;
+        }
+    judge(&harm);
+    const struct dl2_classes classes = dl2_classes_find(&made.images[0]);
+    assert_near(harm.changes[0].original, 7.5);
+    assert_true(harm.bound > 15);
+    dl2_class_harm_say(&harm, &classes, text, sizeof text);
+    char wanted[256];
+    snprintf(
+        wanted, sizeof wanted,
+        "too few to exclude that 1 class loses all its recall: %s (7.5%% of 40 images). Of the "
+        "others they do not exclude a class that loses up to 9.3 points: the lower end",
+        classes.names[0]);
+    assert_non_null(strstr(text, wanted));
+    for (size_t s = 0; s < SEEDS; s++)
+        for (size_t v = 0; v < 2; v++)
+            memset(made.correct[0][v][s], 0, 120);
+    judge(&harm);
+    dl2_class_harm_say(&harm, &classes, text, sizeof text);
+    assert_non_null(strstr(text, "that 3 classes lose all their recall: "));
+    assert_null(strstr(text, "others"));
 }
 
 /* A class of one image has no interval and comes last; without predictions nothing is known. */
@@ -319,8 +356,9 @@ static void test_transfer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_bounds),   cmocka_unit_test(test_few),
-        cmocka_unit_test(test_loss),  cmocka_unit_test(test_transfer),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_all_recall), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_loss),       cmocka_unit_test(test_transfer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
