@@ -13,13 +13,13 @@
 #include "common/file.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/file_names.h"
 #include "dataset/volume.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 /* A file beside a sample, by the sample's key and an extension of its own. */
@@ -202,18 +202,6 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
 
 /* ---- What lies beside the samples */
 
-struct by_key {
-    const char *key;
-    size_t number;
-};
-
-static int folder_compare_keys(const void *a, const void *b)
-{
-    const struct by_key *one = a, *two = b;
-    const int order = strcmp(one->key, two->key);
-    return order ? order : (one->number > two->number) - (one->number < two->number);
-}
-
 static int folder_compare_companions(const void *a, const void *b)
 {
     const struct companion *one = a, *two = b;
@@ -223,67 +211,9 @@ static int folder_compare_companions(const void *a, const void *b)
     return order ? order : strcmp(one->file.sample.path, two->file.sample.path);
 }
 
-/* The first sample that has the first `length` bytes of a name as its key, or NULL. */
-static const struct by_key *folder_search_key(const struct by_key *keys, size_t count,
-                                              const char *name, size_t length)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strncmp(keys[middle].key, name, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool found =
-        low < count && !strncmp(keys[low].key, name, length) && !keys[low].key[length];
-    return found ? &keys[low] : NULL;
-}
-
-/* The same as a number, or SIZE_MAX. */
-static size_t folder_find_key(const struct by_key *keys, size_t count, const char *name,
-                              size_t length)
-{
-    const struct by_key *found = folder_search_key(keys, count, name, length);
-    return found ? found->number : SIZE_MAX;
-}
-
-int dl2_dataset_labels_path(const char *path, char **labels, struct dl2_error *error)
-{
-    static const char images[] = "images/";
-    const char *last = NULL;
-    for (const char *at = path; (at = strstr(at, images)); at++)
-        if (at == path || at[-1] == '/')
-            last = at;
-    *labels = NULL;
-    return last ? dl2_format(labels, error, "%.*slabels/%s", (int)(last - path), path,
-                             last + strlen(images))
-                : DL2_OK;
-}
-
-bool dl2_dataset_is_label_file(const char *path, bool (*has)(const void *context, const char *key),
-                               const void *context)
-{
-    static const char labels[] = "labels/";
-    bool is = false;
-    if (strcmp(dl2_path_extension(path), "txt") != 0)
-        return false;
-    for (const char *at = path; !is && (at = strstr(at, labels)); at++) {
-        DL2_AUTO_FREE char *key = NULL, *back = NULL;
-        const char *rest = at + strlen(labels);
-        if ((at > path && at[-1] != '/') ||
-            dl2_format(&key, NULL, "%.*simages/%.*s", (int)(at - path), path,
-                       (int)(dl2_path_stem_length(path) - (size_t)(rest - path)), rest) < 0 ||
-            dl2_dataset_labels_path(key, &back, NULL) < 0)
-            continue;
-        is = !strncmp(back, path, strlen(back)) && has(context, key);
-    }
-    return is;
-}
-
 /* What a label file is looked for in, and the number of the sample that it belongs to. */
 struct label_search {
-    const struct by_key *keys;
+    const struct dl2_named_key *keys;
     size_t count;
     size_t *owner;
 };
@@ -291,26 +221,26 @@ struct label_search {
 static bool folder_has_label_owner(const void *context, const char *key)
 {
     const struct label_search *search = context;
-    *search->owner = folder_find_key(search->keys, search->count, key, strlen(key));
+    *search->owner = dl2_keys_find(search->keys, search->count, key, strlen(key));
     return *search->owner != SIZE_MAX;
 }
 
 /* Gives a file to the sample with the longest name, and says as what. */
-static void folder_find_owner(const struct folder *folder, const struct by_key *keys,
+static void folder_find_owner(const struct folder *folder, const struct dl2_named_key *keys,
                               struct companion *companion)
 {
     const char *name = companion->file.sample.name, *base = dl2_path_base(name);
     companion->owner = SIZE_MAX;
     if (companion->image) {
         companion->owner =
-            folder_find_key(keys, folder->files.count, companion->image, strlen(companion->image));
+            dl2_keys_find(keys, folder->files.count, companion->image, strlen(companion->image));
         return;
     }
     for (size_t dot = strlen(name); dot-- > (size_t)(base - name) + 1;) {
         if (name[dot] != '.' || !name[dot + 1] || name[dot + 1] == '.')
             continue;
         companion->extension = name + dot + 1;
-        companion->owner = folder_find_key(keys, folder->files.count, name, dot);
+        companion->owner = dl2_keys_find(keys, folder->files.count, name, dot);
         if (companion->owner != SIZE_MAX)
             return;
     }
@@ -319,129 +249,17 @@ static void folder_find_owner(const struct folder *folder, const struct by_key *
     companion->is_label = dl2_dataset_is_label_file(name, folder_has_label_owner, &search);
 }
 
-size_t dl2_dataset_mask_stem(const char *key)
+static struct dl2_named_key *folder_sort_keys(const struct dl2_files *files,
+                                              struct dl2_error *error)
 {
-    static const char *const marks[] = {".mask", ".seg"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (dl2_ends_with(key, marks[i]))
-            return strlen(key) - strlen(marks[i]);
-    return 0;
-}
-
-static struct by_key *folder_sort_keys(const struct dl2_files *files, struct dl2_error *error)
-{
-    struct by_key *keys = dl2_calloc(files->count, sizeof *keys);
+    struct dl2_named_key *keys = dl2_calloc(files->count, sizeof *keys);
     if (!keys)
         dl2_error_memory(error, "a dataset");
     for (size_t i = 0; keys && i < files->count; i++)
-        keys[i] = (struct by_key){files->entries[i].sample.key, i};
-    if (keys && files->count > 1)
-        qsort(keys, files->count, sizeof *keys, folder_compare_keys);
+        keys[i] = (struct dl2_named_key){files->entries[i].sample.key, i};
+    if (keys)
+        dl2_keys_sort(keys, files->count);
     return keys;
-}
-
-/* Names that other programs give to masks, and what they are here: NAME_mask.png beside NAME.jpg,
- * masks/NAME.png for images/NAME.jpg. */
-struct mask_name {
-    const char *text, *kind;
-};
-
-static const struct mask_name mask_ends[] = {
-    {"_mask", "mask"}, {"-mask", "mask"},        {"_seg", "seg"},
-    {"-seg", "seg"},   {"_segmentation", "seg"}, {"-segmentation", "seg"},
-};
-static const struct mask_name mask_folders[] = {
-    {"masks", "mask"},
-    {"mask", "mask"},
-    {"labels", "mask"},
-    {"annotations", "mask"},
-    {"gt", "mask"},
-    {"segmentation", "seg"},
-    {"segmentations", "seg"},
-    {"segmentationclass", "mask"},
-    {"segmentationobject", "seg"},
-};
-static const char *const image_folders[] = {"images", "Images", "image",     "Image",
-                                            "imgs",   "img",    "JPEGImages"};
-
-static const struct mask_name *folder_find_mask_end(const char *name)
-{
-    for (size_t i = 0; i < sizeof mask_ends / sizeof *mask_ends; i++)
-        if (dl2_ends_with(name, mask_ends[i].text))
-            return &mask_ends[i];
-    return NULL;
-}
-
-static const struct mask_name *folder_find_mask_folder(const char *part, size_t length)
-{
-    for (size_t i = 0; i < sizeof mask_folders / sizeof *mask_folders; i++)
-        if (strlen(mask_folders[i].text) == length &&
-            !strncasecmp(mask_folders[i].text, part, length))
-            return &mask_folders[i];
-    return NULL;
-}
-
-/* By its name alone. */
-static bool folder_may_be_mask(const char *key)
-{
-    bool may = dl2_dataset_mask_stem(key) || folder_find_mask_end(key);
-    for (const char *end; !may && (end = strchr(key, '/')); key = end + 1)
-        may = folder_find_mask_folder(key, (size_t)(end - key));
-    return may;
-}
-
-/* Photographs of people in masks may be called ..._mask.jpg. */
-static bool folder_is_jpeg(const struct dl2_sample *sample)
-{
-    return !strcasecmp(sample->extension, "jpg") || !strcasecmp(sample->extension, "jpeg");
-}
-
-/* The sample with this key, or with the key without a mask's end; NULL: none. */
-static const char *folder_find_image(const struct by_key *keys, size_t count, const char *key)
-{
-    const struct mask_name *end = folder_find_mask_end(key);
-    const size_t lengths[] = {strlen(key), end ? strlen(key) - strlen(end->text) : 0};
-    for (size_t i = 0; i < 2 && lengths[i]; i++) {
-        const struct by_key *found = folder_search_key(keys, count, key, lengths[i]);
-        if (found)
-            return found->key;
-    }
-    return NULL;
-}
-
-/* The same of images/NAME, for masks/NAME, or for any other folder of masks in the key. */
-static int folder_find_image_elsewhere(const struct by_key *keys, size_t count, const char *key,
-                                       const struct mask_name **name, const char **image,
-                                       struct dl2_error *error)
-{
-    for (const char *part = key, *end; !*image && (end = strchr(part, '/')); part = end + 1) {
-        *name = folder_find_mask_folder(part, (size_t)(end - part));
-        for (size_t i = 0; *name && !*image && i < sizeof image_folders / sizeof *image_folders;
-             i++) {
-            DL2_AUTO_FREE char *other = NULL;
-            DL2_TRY(dl2_format(&other, error, "%.*s%s%s", (int)(part - key), key, image_folders[i],
-                               end));
-            *image = folder_find_image(keys, count, other);
-        }
-    }
-    return DL2_OK;
-}
-
-/* Is a sample the mask of another one, and called otherwise than KEY.mask.EXT? Then *image is that
- * one's key. */
-static int folder_find_masked(const struct by_key *keys, size_t count,
-                              const struct dl2_sample *sample, const struct mask_name **name,
-                              const char **image, struct dl2_error *error)
-{
-    *image = NULL;
-    *name = folder_find_mask_end(sample->key);
-    if (*name && !folder_is_jpeg(sample)) {
-        const size_t stem = strlen(sample->key) - strlen((*name)->text);
-        const struct by_key *found = folder_search_key(keys, count, sample->key, stem);
-        *image = found ? found->key : NULL;
-    }
-    return *image ? DL2_OK
-                  : folder_find_image_elsewhere(keys, count, sample->key, name, image, error);
 }
 
 static void folder_note(struct left_out *kind, const struct dl2_sample *sample)
@@ -459,29 +277,29 @@ static int folder_take_masks(const struct dl2_dataset *dataset, struct folder *f
     const size_t count = files->count;
     bool any = false;
     for (size_t i = 0; i < count && !any; i++)
-        any = folder_may_be_mask(files->entries[i].sample.key);
+        any = dl2_may_be_mask(files->entries[i].sample.key);
     if (!any)
         return DL2_OK;
-    DL2_AUTO_FREE struct by_key *keys = folder_sort_keys(files, error);
+    DL2_AUTO_FREE struct dl2_named_key *keys = folder_sort_keys(files, error);
     if (!keys)
         return DL2_ERR_MEMORY;
     files->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dl2_file_entry entry = files->entries[i];
-        const struct mask_name *name;
+        const char *kind;
         const size_t stem = dl2_dataset_mask_stem(entry.sample.key);
         struct companion companion = {.file = entry};
         if (!stem && !dataset->volumes)
-            DL2_TRY(folder_find_masked(keys, count, &entry.sample, &name, &companion.image, error));
+            DL2_TRY(dl2_find_masked(keys, count, &entry.sample, &kind, &companion.image, error));
         if (companion.image) {
             if (!folder->mask_extensions)
                 DL2_TRY(DL2_NEW(&folder->mask_extensions, count, "a dataset", error));
             char *extension = folder->mask_extensions[folder->masks.count];
-            snprintf(extension, MASK_EXTENSION_SIZE, "%s.%s", name->kind, entry.sample.extension);
+            snprintf(extension, MASK_EXTENSION_SIZE, "%s.%s", kind, entry.sample.extension);
             companion.extension = extension;
             folder_note(&folder->masks, &entry.sample);
         }
-        if (companion.image || (stem && folder_search_key(keys, count, entry.sample.key, stem)))
+        if (companion.image || (stem && dl2_keys_search(keys, count, entry.sample.key, stem)))
             folder->companions[folder->companion_count++] = companion;
         else
             files->entries[files->count++] = entry;
@@ -541,7 +359,7 @@ static int folder_give_companions(struct dl2_dataset *dataset, struct folder *fo
     size_t kept = 0;
     if (!folder->companion_count)
         return DL2_OK;
-    DL2_AUTO_FREE struct by_key *keys = folder_sort_keys(&folder->files, error);
+    DL2_AUTO_FREE struct dl2_named_key *keys = folder_sort_keys(&folder->files, error);
     if (!keys)
         return DL2_ERR_MEMORY;
     for (size_t i = 0; i < folder->companion_count; i++) {

@@ -10,6 +10,7 @@ libdataset_la_SOURCES = \
 	dataset/clips.c \
 	dataset/find.c \
 	dataset/subset_options.c dataset/subset_options.h \
+	dataset/file_names.c dataset/file_names.h \
 	dataset/files.c dataset/files.h \
 	dataset/folder.c \
 	dataset/reader.c \

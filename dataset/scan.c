@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A scan of shards gathers samples and their labels as texts, and makes classes of these. */
+#include "dataset/file_names.h"
 #include "dataset/packed.h"
 
 #include "common/quote.h"
@@ -395,6 +396,34 @@ static int remark_on_all(struct dl2_scan *scan, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Counts the images that would be masks by their names in a folder. In a shard, where a sample is
+ * what has one name, no member of another sample is its mask. */
+static int remark_masks(struct dl2_scan *scan, struct dl2_error *error)
+{
+    struct dl2_index_draft *draft = &scan->draft;
+    DL2_AUTO_FREE struct dl2_sample *samples = NULL;
+    const char *first = NULL;
+    size_t found, i = 0;
+    while (i < draft->count && !dl2_may_be_mask(dl2_index_draft_key(draft, i)))
+        i++;
+    if (i == draft->count)
+        return DL2_OK;
+    DL2_TRY(DL2_NEW(&samples, draft->count, "a dataset", error));
+    for (i = 0; i < draft->count; i++) {
+        const char *key = dl2_index_draft_key(draft, i);
+        samples[i] = (struct dl2_sample){.key = key, .extension = key + strlen(key) + 1};
+    }
+    DL2_TRY(dl2_find_named_masks(samples, draft->count, &found, &first, error));
+    return found
+               ? dl2_format_more(
+                     &draft->remarks, error,
+                     "images that are called like masks of others: %zu, such as %s; here they are "
+                     "images, since the mask of a sample NAME is its member NAME.mask.EXT; "
+                     "unpacked into a folder they are masks, and dl2-transcode --copy packs that",
+                     found, first)
+               : DL2_OK;
+}
+
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
 {
     struct dl2_index_draft *draft = &scan->draft;
@@ -420,6 +449,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     DL2_TRY(use_tree(scan, names, &tree, error));
     DL2_TRY(remark_absent(scan, error));
     DL2_TRY(remark_on_all(scan, error));
+    DL2_TRY(remark_masks(scan, error));
     draft->has_parts = tree.has_parts;
     for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);

@@ -480,12 +480,13 @@ static int tell_mask_looks(const struct dl2_transcoder *run, struct dl2_error *e
         return DL2_OK;
     DL2_TRY(dl2_mask_looks_count(run->looks, run->source.count, &found, &first, error));
     if (found)
-        dl2_progress_message(run->progress,
-                             "%s: %zu images look like masks, with at most 64 colours and the size "
-                             "of another image, such as %s, and were recompressed as photographs; "
-                             "masks are called NAME.mask.EXT beside NAME.EXT, or masks/NAME.EXT "
-                             "for images/NAME.EXT",
-                             run->options->source, found, run->source.items[first].name);
+        dl2_progress_message(
+            run->progress,
+            "%s: %zu images look like masks, with at most 64 colours and the size "
+            "of another image, such as %s, and were recompressed as photographs; "
+            "masks are called NAME.mask.EXT beside NAME.EXT, or in a folder masks/NAME.EXT "
+            "for images/NAME.EXT",
+            run->options->source, found, run->source.items[first].name);
     return DL2_OK;
 }
 

@@ -24,6 +24,14 @@ try() {
     is "$(values "$work/out-dir/jpeg-50@9/$1.$3.pgm" 108)" '48 49 50 ' "classes of $2"
     said "images that are masks of others by their names: 1 (.pgm), such as $2.pgm; they are read"
     if grep -q 'look like masks' "$work/err"; then fail "$2 is one"; fi
+    # In a shard they are images, which is said by the same names; a copy of the folder packs them as masks.
+    rm -rf "$work/named" && mkdir "$work/named" && (cd "$work/src" && tar -cf "$work/named/0.tar" "$1.ppm" "$2.pgm")
+    expect 0 dl2-load check --split all "$work/named"
+    said "images that are called like masks of others: 1, such as $2; here they are images"
+    run --copy --container tar "$work/src" "$work/named/copy"
+    rm "$work/named/copy/dl2-index.bin"
+    expect 0 dl2-load check --split all --mask "$3.pgm" "$work/named/copy"
+    if grep -q 'called like masks' "$work/err"; then fail "$2 of a copy"; fi
     expect 0 dl2-load check --split all --mask "$3.pgm" "$work/src"
     grep -q ': 1 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
     expect 0 dl2-load check --split all --mask "$3.pgm" "$work/out-dir/jpeg-50@9"
@@ -78,7 +86,7 @@ for n in 0 1 2; do
 done
 run --q 50 "$work/src" "$work/out-dir"
 said "$work/src: 3 images look like masks, with at most 64 colours and the size of another image, such as gtFine/0_labelIds.pgm"
-said "masks are called NAME.mask.EXT beside NAME.EXT, or masks/NAME.EXT for images/NAME.EXT"
+said "masks are called NAME.mask.EXT beside NAME.EXT, or in a folder masks/NAME.EXT for images/NAME.EXT"
 run --q 50 "$work/src" "$work/out-dir"
 if grep -q 'look like masks' "$work/err"; then fail 'said again where nothing was made'; fi
 run --codec ppm "$work/src" "$work/out-dir"
