@@ -93,21 +93,38 @@ static uint32_t jxl_count_extra(const struct jxl_state *jxl, JxlExtraChannelType
     return count;
 }
 
+struct jxl_box {
+    const uint8_t *type;
+    size_t begin, end; /* of its contents */
+};
+
+/* The box behind `box`, which comes as zeros for the first; false: there is no other whole one. */
+static bool jxl_next_box(const uint8_t *data, size_t size, struct jxl_box *box)
+{
+    const size_t at = box->end, left = size - at;
+    if (left < BOX_HEADER)
+        return false;
+    uint64_t bytes = dl2_read_u32(data + at);
+    const size_t header = bytes == 1 ? 2 * BOX_HEADER : BOX_HEADER;
+    if (bytes == 1 && left >= header)
+        bytes = (uint64_t)dl2_read_u32(data + at + 8) << 32 | dl2_read_u32(data + at + 12);
+    if (!bytes) /* to the end */
+        bytes = left;
+    if (bytes < header || bytes > left)
+        return false;
+    *box = (struct jxl_box){data + at + 4, at + header, at + (size_t)bytes};
+    return true;
+}
+
 /* Has the container a box with what a JPEG is reconstructed from, beside the coefficients? */
 static bool jxl_has_jpeg(const uint8_t *data, size_t size)
 {
+    struct jxl_box box = {0};
     if (JxlSignatureCheck(data, size) != JXL_SIG_CONTAINER)
         return false;
-    for (size_t at = 0; size - at >= BOX_HEADER;) {
-        uint64_t bytes = dl2_read_u32(data + at);
-        if (!memcmp(data + at + 4, "jbrd", 4))
+    while (jxl_next_box(data, size, &box))
+        if (!memcmp(box.type, "jbrd", 4))
             return true;
-        if (bytes == 1 && size - at >= 2 * BOX_HEADER)
-            bytes = (uint64_t)dl2_read_u32(data + at + 8) << 32 | dl2_read_u32(data + at + 12);
-        if (bytes < BOX_HEADER || bytes > size - at)
-            return false;
-        at += (size_t)bytes;
-    }
     return false;
 }
 
@@ -315,6 +332,33 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
         next = JxlDecoderProcessInput(jxl.decoder);
     return next == JXL_DEC_COLOR_ENCODING ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
                                           : jxl_fail(error);
+}
+
+/* Frames with their headers: the codestream behind its size and colours, without the container's
+ * other boxes. */
+static size_t jxl_coded_bytes(const uint8_t *data, size_t size)
+{
+    DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.base = {.data = data, .size = size}};
+    struct jxl_box box = {0};
+    size_t coded = 0;
+    JxlDecoderStatus next = JXL_DEC_ERROR;
+    if (jxl_begin(&jxl, NULL) == DL2_OK)
+        next = JxlDecoderProcessInput(jxl.decoder);
+    if (next == JXL_DEC_JPEG_RECONSTRUCTION)
+        next = JxlDecoderProcessInput(jxl.decoder);
+    if (next != JXL_DEC_COLOR_ENCODING)
+        return 0;
+    const size_t read = size - JxlDecoderReleaseInput(jxl.decoder);
+    if (JxlSignatureCheck(data, size) != JXL_SIG_CONTAINER)
+        return size - read;
+    while (jxl_next_box(data, size, &box)) {
+        const bool part = !memcmp(box.type, "jxlp", 4); /* begins with its number */
+        if (part)
+            box.begin = box.end - box.begin < 4 ? box.end : box.begin + 4;
+        if ((part || !memcmp(box.type, "jxlc", 4)) && box.end > read)
+            coded += box.end - (box.begin > read ? box.begin : read);
+    }
+    return coded;
 }
 
 /* Appends to `out` what the decoder gives of the box that has begun. */
@@ -585,6 +629,28 @@ static void jxl_drop(JxlEncoder **encoder)
     JxlEncoderDestroy(*encoder);
 }
 
+enum { DISTANCE, EPF };
+static const struct dl2_setting jxl_settings[] = {
+    [DISTANCE] = {.name = "distance",
+                  .min = 0.01,
+                  .max = 25,
+                  .usual = 0,
+                  .replaces_quality = true,
+                  .help = "Butteraugli distance, 1 is visually lossless, higher is smaller"},
+    [EPF] = {.name = "epf",
+             .min = -1,
+             .max = 3,
+             .usual = -1,
+             .whole = true,
+             .help =
+                 "passes of the edge-preserving filter that each decoder runs; 0 decodes fastest"},
+    {.name = NULL}};
+
+static int jxl_epf(const struct dl2_encode_options *options)
+{
+    return (int)dl2_setting_value(jxl_settings, options, EPF);
+}
+
 /* Encodes a JPEG file, or where `jpeg` is NULL the pixels. */
 static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct jxl_pixels *image,
                              float distance, const struct dl2_encode_options *options,
@@ -598,6 +664,9 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct jxl_
     const int effort = small && wanted > SMALL_EFFORT ? SMALL_EFFORT : wanted;
     if (!settings || JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT,
                                                       effort) != JXL_ENC_SUCCESS)
+        return dl2_error_memory(error, "libjxl");
+    if (distance > 0 && JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EPF,
+                                                         jxl_epf(options)) != JXL_ENC_SUCCESS)
         return dl2_error_memory(error, "libjxl");
     if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -615,16 +684,6 @@ static struct jxl_pixels jxl_pixels_of(const struct dl2_image *image)
                                image->width,    image->height,
                                image->channels, 8};
 }
-
-enum { DISTANCE };
-static const struct dl2_setting jxl_settings[] = {
-    [DISTANCE] = {.name = "distance",
-                  .min = 0.01,
-                  .max = 25,
-                  .usual = 0,
-                  .replaces_quality = true,
-                  .help = "Butteraugli distance, 1 is visually lossless, higher is smaller"},
-    {.name = NULL}};
 
 /* By the setting, or the quality. */
 static float jxl_distance_of(const struct dl2_encode_options *options)
@@ -795,6 +854,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .find_version = jxl_version,
     .sniff = jxl_sniff,
     .colour = jxl_colour,
+    .coded_bytes = jxl_coded_bytes,
     .state_size = sizeof(struct jxl_state),
     .open = jxl_open,
     .read = jxl_read,

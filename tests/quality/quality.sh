@@ -292,7 +292,7 @@ fi
 if [ -n "${PYTHON3:-}" ] && dl2-transcode --list codecs | grep -q '^jpeg'; then
     mkdir -p "$work/stand/ref" && image "$work/stand/ref/a.ppm" 500 300 3 0 0
     set --
-    for codec in jpeg webp png avif jp2; do
+    for codec in jpeg webp png avif jp2 jxl; do
         dl2-transcode --list codecs | grep -q "^$codec	" || continue
         options='--q 30,60'
         case $codec in jpeg) options="$options --restart=none" ;; png) options= ;; esac
@@ -302,6 +302,10 @@ if [ -n "${PYTHON3:-}" ] && dl2-transcode --list codecs | grep -q '^jpeg'; then
         done
     done
     expect 0 dl2-transcode --quiet --codec jpeg --q 60 --restart tiles "$work/stand/ref" "$work/stand/tiles"
+    if dl2-transcode --list codecs | grep -q '^jxl_lossless	'; then # of a JPEG: a container
+        expect 0 dl2-transcode --quiet --codec jxl_lossless "$work/stand/jpeg-60" "$work/stand"
+        set -- "$@" "$work/stand/jxl_lossless"
+    fi
     run 0 --json "$work/stand.json" "$work/stand/ref" "$work/stand/tiles/jpeg-60" "$@"
     "$PYTHON3" - "$work/stand.json" <<'END' || fail 'header bytes'
 import glob, json, re, sys
@@ -318,7 +322,17 @@ def of_png(data):
     return left
 def of_webp(data):
     return 20 + len(data) % 2
-known, got = {"jpg": of_jpeg, "png": of_png, "webp": of_webp}, {}
+def of_jxl(data): # the signature, the size (500x300: 1 + 2 + 9 bits, no ratio, 2 + 9 bits), two flags: all usual
+    if data.startswith(b"\xff\x0a"):
+        return 2 + (1 + 2 + 9 + 3 + 2 + 9 + 2 + 7) // 8
+    at, left = 0, len(data)
+    while at < len(data):
+        length = int.from_bytes(data[at:at + 4], "big") or len(data) - at
+        if data[at + 4:at + 8] in (b"jxlc", b"jxlp"):
+            left -= length - 8 - 4 * (data[at + 4:at + 8] == b"jxlp")
+        at += length
+    return left + 2 + (26 + 13 + 7) // 8 # the same size; colours as in the JPEG, not XYB, take 13 bits
+known, got = {"jpg": of_jpeg, "png": of_png, "webp": of_webp, "jxl": of_jxl}, {}
 for v in json.load(open(sys.argv[1]))["variants"]:
     [file] = [f for f in glob.glob(v["path"] + "/a.*")]
     got["tiles" if "/tiles/" in file else v["variant"]] = v["header_bytes"]

@@ -109,6 +109,16 @@ if has jxl; then
     run 0 --codec jxl:effort=3:distance=2.5,jxl:distance=1:effort=3 "$work/src" "$work/a"
     [ "$(bytes jxl_effort3_distance2.5)" -lt "$(bytes jxl_effort3_distance1)" ] || fail 'the distance'
     is "$(settings jxl_effort3_distance2.5)" '"settings":{"distance":2.5}' 'the record of a distance'
+    # Without the decoder's filter, and at 100, where there is none, as without the setting.
+    run 0 --codec jxl,jxl:epf=0,jxl:epf=3 --q 25,100 "$work/src" "$work/a"
+    is "$(settings jxl_epf0-25)" '"settings":{"epf":0}' 'the record of a filter'
+    for v in jxl-25 jxl_epf3-25; do
+        ! cmp -s "$work/a/jxl_epf0-25/train/rose/0003.jxl" "$work/a/$v/train/rose/0003.jxl" || fail "jxl_epf0-25 is $v"
+    done
+    expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=22 "$work/src" "$work/a/jxl_epf0-25" "$work/a/jxl_epf3-25"
+    same_images "$work/a/jxl_epf0-100" "$work/a/jxl-100"
+    run 2 --codec jxl:epf=4 --q 25 "$work/src" "$work/refused"
+    said "--codec: jxl: epf takes auto or 0 to 3, not '4'"
 fi
 
 # ---- JPEG's turn: all of these images are wide
