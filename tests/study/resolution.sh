@@ -44,6 +44,10 @@ is "$(find results/load -newer mark -name '*.json' | LC_ALL=C sort | xargs)" \
     'results/load/jpeg-50@10.json results/load/jpeg_444-50@10.json results/load/png@10.json' 'an added resolution'
 expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='10 20' CONTROL=no OUT=without variants
 is "$(cd without/variants && echo *)" 'jpeg-50@10 jpeg-50@20 jpeg_444-50@10 jpeg_444-50@20' 'without a control'
+# Lanczos reduces them, whatever the input, unless TRANSCODE_FLAGS has another filter; the name and what is printed say so.
+expect 0 study QUALITIES=50 SHORTS=10 OUT=filter TRANSCODE_FLAGS='--filter bilinear' variants
+is "$(cd filter/variants && echo *)" 'jpeg-50@10-bilinear png@10-bilinear' 'another filter'
+cat out err | grep -q 'images resized (bilinear)' || fail "the filter is not said: $(cat out err)"
 expect 0 study QUALITIES=50 SHORTS=20 SEEDS=1 OUT=small study-regimens REGIMENS=jpeg-50@20:1,raw:1
 grep -q 'jpeg-50@20:1,raw:1<' small/report/report.html || fail "no regimen of a resized variant"
 exit 0
