@@ -13,47 +13,65 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int run(struct dl2_words command, int in, int out, int err)
+/* Signals as commands get them, where this process waits for its commands to end by a signal first.
+ */
+static sigset_t usual_signals;
+static bool outlasts;
+
+void dl2_child_outlast(const sigset_t *usual)
+{
+    sigset_t signals = *usual;
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    usual_signals = *usual;
+    outlasts = true;
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+}
+
+/* Ends this process if a signal waits for that. */
+static void heed_signals(void)
+{
+    sigset_t signals;
+    if (!outlasts)
+        return;
+    sigprocmask(SIG_SETMASK, &usual_signals, &signals);
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+}
+
+int dl2_child_run(struct dl2_words command, int out, int err)
 {
     char **words = dl2_room(command.count + 1, sizeof *words, "a command");
     for (size_t i = 0; i < command.count; i++)
         words[i] = (char *)command.at[i];
     fflush(NULL);
+    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent)
             _exit(127);
-        if (in >= 0)
-            dup2(in, STDIN_FILENO);
+        dup2(in, STDIN_FILENO);
         if (out >= 0)
             dup2(out, STDOUT_FILENO);
         if (err >= 0)
             dup2(err, STDERR_FILENO);
+        if (outlasts)
+            sigprocmask(SIG_SETMASK, &usual_signals, NULL);
         execvp(words[0], words);
         fprintf(stderr, "dl2-study: %s: can't be run: %s\n", words[0], strerror(errno));
         _exit(127);
     }
     free(words);
+    close(in);
     if (child < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be run: %s", command.at[0], strerror(errno));
+    heed_signals(); /* one that came before the child was there */
     int status;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    heed_signals();
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-int dl2_child_run(struct dl2_words command, int out, int err)
-{
-    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const int status = run(command, in, out, err);
-    close(in);
-    return status;
-}
-
-int dl2_child_run_here(struct dl2_words command)
-{
-    return run(command, -1, -1, -1);
 }
 
 static const char *text_of(int fd)

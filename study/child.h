@@ -5,6 +5,8 @@
 
 #include "study/text.h"
 
+#include <signal.h>
+
 /* Runs a command, found on the PATH, with an empty standard input. `out` and `err` are descriptors
  * for its output, or -1 for this program's own. Returns its exit status, 128 and the signal's
  * number if one ended it, or 127, after a message, if it cannot be run. */
@@ -13,7 +15,8 @@ int dl2_child_run(struct dl2_words command, int out, int err);
 /* The same with its output, and its messages unless `messages` is NULL, as texts. */
 int dl2_child_ask(struct dl2_words command, const char **output, const char **messages);
 
-/* Runs a command with this program's own standard input and output: for make. */
-int dl2_child_run_here(struct dl2_words command);
+/* From now on a SIGINT, SIGTERM or SIGHUP ends this process only when the command that it runs has
+ * ended, which gets the signals that its group gets. `usual` is the mask for commands. */
+void dl2_child_outlast(const sigset_t *usual);
 
 #endif

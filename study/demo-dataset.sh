@@ -28,10 +28,11 @@ if [ "${1:-}" = --cut ]; then # --cut TILE CONVERT PARTS PHOTOGRAPH: one photogr
     work=$parts/.$class.tmp
     rm -rf "$work"
     mkdir -p "$work/all" "$work/train" "$work/val"
-    "$convert" "$photo" -auto-orient -scale 50% +repage -strip -crop "${tile}x$tile" \
-        -set filename:at "%[fx:page.y/$tile] %[fx:page.x/$tile] %wx%h" +repage -depth 8 \
-        -define png:compression-level=6 -define png:exclude-chunk=date,time \
-        "PNG24:$work/all/%[filename:at].png" || die "$photo: $convert failed"
+    (cd "$work/all" && # in its name, percent signs and brackets would have a meaning
+        "$convert" "$photo" -auto-orient -scale 50% +repage -strip -crop "${tile}x$tile" \
+            -set filename:at "%[fx:page.y/$tile] %[fx:page.x/$tile] %wx%h" +repage -depth 8 \
+            -define png:compression-level=6 -define png:exclude-chunk=date,time \
+            "PNG24:%[filename:at].png") || die "$photo: $convert failed"
     for file in "$work/all/"*" ${tile}x$tile.png"; do
         name=${file##*/}
         row=${name%% *} rest=${name#* }
@@ -48,6 +49,7 @@ case ${1:--} in -*) set -- ;; esac
 [ $# -ge 1 ] && [ $# -le 2 ] || { echo "usage: demo-dataset.sh FOLDER [PHOTOGRAPHS]" >&2; exit 2; }
 folder=${1%/}
 photographs=${2:-/usr/share/backgrounds}
+case $photographs in /*) ;; *) photographs=$PWD/$photographs ;; esac
 [ ! -e "$folder/.tiles-$tile" ] || exit 0
 [ ! -e "$folder" ] || [ -d "$folder/val/dragonfly_by_bolly" ] ||
     die "$folder is there, and is no demo dataset: name another folder"

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -29,29 +28,39 @@ static const char *const commands[] = {
 static struct dl2_study_settings study;
 static const char *self = "dl2-study";
 static bool quiet;
+static unsigned at_once;
 
 /* The folder of the scripts that come with this program. */
 static void find_scripts(void)
 {
-    const char *makefile = study.options.makefile;
     const char *beside = dl2_text("%.*s", (int)(dl2_path_base(self) - self), self);
     const char *folders[] = {
-        makefile ? dl2_text("%.*s.", (int)(dl2_path_base(makefile) - makefile), makefile) : "",
+        study.options.checkout ? dl2_text("%s/study", study.options.checkout) : "",
         dl2_text("%s../share/dl2", beside), dl2_text("%s../study", beside), PKGDATADIR};
     for (size_t i = 0; i < sizeof folders / sizeof *folders && !study.scripts; i++)
         if (dl2_is_file(dl2_text("%s/packages.sh", folders[i])))
             study.scripts = folders[i];
 }
 
-/* ---- One run at a time */
-
-/* With -n, -q and the like make does nothing, and nothing is written. */
-static bool only_looks(void)
+/* How many trainings run at once: TRAINERS, but no more than `make -jN` allows. Behind a word "--"
+ * are variables. */
+static unsigned find_at_once(void)
 {
     const char *flags = getenv("MAKEFLAGS");
-    const size_t length = flags ? strcspn(flags, " ") : 0;
-    return length && *flags != '-' && strcspn(flags, "nqt") < length;
+    const struct dl2_words words = dl2_words_split(flags ? flags : "");
+    unsigned jobs = 0;
+    for (size_t i = 0; i < words.count && strcmp(words.at[i], "--") != 0; i++)
+        if (strncmp(words.at[i], "-j", 2) == 0)
+            jobs = (unsigned)strtoul(words.at[i] + 2, NULL, 10);
+    if (!jobs || jobs >= study.trainers || strcmp(study.options.engine, "local") != 0)
+        return study.trainers;
+    if (!quiet)
+        fprintf(stderr, "dl2-study: make -j%u lets %u of %u trainings run at once\n", jobs, jobs,
+                study.trainers);
+    return jobs;
 }
+
+/* ---- One run at a time */
 
 /* Two runs at once would take each other's unfinished files for their own. The lock is the run's
  * and that of whatever it has started, so a run that was killed blocks nobody once that has ended.
@@ -82,12 +91,12 @@ static void begin_plan(struct dl2_study_plan *plan, struct dl2_words goals)
 {
     dl2_plan_begin(plan, &study, goals);
     plan->command = dl2_study_command(&study, goals);
-    plan->settings = dl2_study_settings_json(&study);
     plan->quiet = quiet;
 }
 
-/* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. */
-static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
+/* Makes a plan for the goals, or only for those of their files, of the trainings that DECIDE has
+ * named so far; NULL: of all. */
+static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals, struct dl2_words files,
                       const struct dl2_words *runs)
 {
     begin_plan(plan, goals);
@@ -97,50 +106,30 @@ static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
     }
     for (size_t i = 0; i < goals.count; i++) {
         const struct dl2_goal *goal = dl2_goal_find(goals.at[i]);
-        const struct dl2_words files = goal->plan(plan);
+        const struct dl2_words made = goal->plan(plan);
         if (goal->question)
-            dl2_plan_report(plan, files);
+            dl2_plan_report(plan, made);
         else
-            dl2_words_add_all(&plan->targets, files);
+            dl2_words_add_all(&plan->targets, made);
     }
+    if (files.count)
+        plan->targets = files;
     dl2_plan_end(plan);
 }
 
 /* Has what the plan needs done. */
-static int run_plan(const struct dl2_study_plan *plan, struct dl2_words files)
+static int run_plan(const struct dl2_study_plan *plan)
 {
-    const bool slurm = strcmp(study.options.engine, "slurm") == 0;
-    if (only_looks()) {
-        const char *temporary = getenv("TMPDIR");
-        char folder[PATH_MAX];
-        snprintf(folder, sizeof folder, "%s/dl2-study.XXXXXX",
-                 temporary && *temporary ? temporary : "/tmp");
-        if (!mkdtemp(folder))
-            dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be made: %s", folder, strerror(errno));
-        const char *rules = dl2_text("%s/rules.mk", folder);
-        dl2_rules_save(plan, rules, self);
-        const int status = dl2_make_run(plan, rules, files);
-        dl2_remove_tree(folder);
-        return status;
-    }
-    const char *rules = dl2_text("%s/rules.mk", study.out);
-    dl2_plan_save(plan, dl2_text("%s/study-plan.json", study.out));
-    dl2_rules_save(plan, rules, self);
-    if (!dl2_plan_needed(plan))
-        return DL2_EXIT_OK;
-    if (slurm)
-        return dl2_slurm_run(plan, self);
-    const int status = dl2_make_run(plan, rules, files);
-    dl2_progress_line_clear();
-    if (status)
-        dl2_progress_tell_failed(study.out, plan->steps);
-    return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    dl2_plan_save(plan);
+    return !dl2_plan_needed(plan)                       ? DL2_EXIT_OK
+           : strcmp(study.options.engine, "slurm") == 0 ? dl2_slurm_run(plan, self)
+                                                        : dl2_local_run(plan, at_once);
 }
 
 /* One round of DECIDE. */
 static int run_round(const struct dl2_words *runs, bool forecasts)
 {
-    struct dl2_words goals = {0}, files = {0};
+    struct dl2_words goals = {0};
     struct dl2_study_plan plan;
     dl2_words_add(&goals, "train");
     if (forecasts) {
@@ -149,13 +138,11 @@ static int run_round(const struct dl2_words *runs, bool forecasts)
         dl2_words_add_all(&plan.targets, dl2_plan_forecast(&plan));
         dl2_plan_end(&plan);
     } else {
-        make_plan(&plan, goals, runs);
+        make_plan(&plan, goals, (struct dl2_words){0}, runs);
     }
-    const int status = run_plan(&plan, files);
-    dl2_plan_discard(&plan);
+    const int status = run_plan(&plan);
     fflush(stdout);
-    /* Nothing was trained, so there is nothing to decide. */
-    return status == DL2_EXIT_OK && only_looks() ? -1 : status;
+    return status;
 }
 
 /* ---- Goals that make nothing */
@@ -170,7 +157,7 @@ static int clean(void)
     }
     struct dl2_words names = {0};
     const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study.out));
-    dl2_words_more(&names, "study-plan.json", "rules.mk", "jobs.sh", "jobs", NULL);
+    dl2_words_more(&names, "study-plan.json", "jobs", NULL);
     for (size_t g = 0; dl2_goal_at(g); g++)
         if (dl2_goal_at(g)->folders)
             dl2_words_add_all(&names, dl2_words_split(dl2_goal_at(g)->folders));
@@ -249,16 +236,11 @@ static void check_goals(struct dl2_words asked)
 static void check_files(struct dl2_words goals, struct dl2_words files)
 {
     struct dl2_study_plan plan;
-    make_plan(&plan, goals, NULL);
+    make_plan(&plan, goals, (struct dl2_words){0}, NULL);
     for (size_t f = 0; f < files.count; f++) {
         bool is_made = false;
-        size_t i;
-        json_t *step;
-        json_array_foreach(plan.steps, i, step)
-        {
-            is_made |=
-                dl2_words_have(dl2_words_of_json(json_object_get(step, "outputs")), files.at[f]);
-        }
+        for (size_t i = 0; i < plan.count; i++)
+            is_made |= dl2_words_have(plan.steps[i]->outputs, files.at[f]);
         struct dl2_nearest nearest = {.given = files.at[f]};
         for (size_t g = 0; dl2_goal_at(g); g++)
             dl2_nearest_try(&nearest, dl2_goal_at(g)->name, NULL);
@@ -269,7 +251,6 @@ static void check_files(struct dl2_words goals, struct dl2_words files)
                            files.at[f], nearest.name ? "did you mean " : "--help lists the goals",
                            nearest.name ? dl2_text("%s?", nearest.name) : "");
     }
-    dl2_plan_discard(&plan);
 }
 
 static int run_goals(struct dl2_words *goals, bool only_plans)
@@ -288,46 +269,37 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     check_goals(asked);
     dl2_settings_check(&study);
     check_files(asked, files);
-    const bool looks = only_looks();
-    if (!looks) {
-        begin_at_work();
-        dl2_progress_reset(study.out);
-    }
+    begin_at_work();
+    dl2_progress_reset(study.out);
     const bool decides = is_decided(asked);
-    if (decides && !only_plans) {
-        const int status = dl2_decide(&study, run_round, &runs);
-        if (status)
-            return status < 0 ? DL2_EXIT_OK : status;
-        fflush(stdout);
-    }
-    if (decides && only_plans) {
-        dl2_decide_first(&study, &runs);
-        printf("DECIDE: the plan is of the first round; later ones depend on its verdicts\n");
-    }
     struct dl2_study_plan plan;
-    make_plan(&plan, asked, decides ? &runs : NULL);
-    int status = DL2_EXIT_OK;
     if (only_plans) {
-        dl2_plan_save(&plan, dl2_text("%s/study-plan.json", study.out));
-        dl2_rules_save(&plan, dl2_text("%s/rules.mk", study.out), self);
-        if (strcmp(study.options.engine, "slurm") == 0)
-            dl2_slurm_save(&plan, self);
-        printf("%s/study-plan.json: %s\n", study.out, dl2_plan_summary(&plan));
-    } else {
-        status = run_plan(&plan, files);
-        if (status == DL2_EXIT_OK && !looks)
-            status = show_answers(&plan);
+        if (decides)
+            dl2_decide_first(&study, &runs);
+        make_plan(&plan, asked, files, decides ? &runs : NULL);
+        dl2_plan_save(&plan);
+        dl2_plan_print(&plan);
+        if (decides)
+            printf("DECIDE: the plan is of the first round; later ones depend on its verdicts\n");
+        return DL2_EXIT_OK;
     }
-    dl2_plan_discard(&plan);
-    return status;
+    at_once = find_at_once();
+    int status = decides ? dl2_decide(&study, run_round, &runs) : DL2_EXIT_OK;
+    fflush(stdout);
+    if (status == DL2_EXIT_OK) {
+        make_plan(&plan, asked, files, decides ? &runs : NULL);
+        status = run_plan(&plan);
+    }
+    return status == DL2_EXIT_OK && !files.count ? show_answers(&plan) : status;
 }
 
 static int show_status(const char *out)
 {
-    json_auto_t *plan = dl2_work_load(dl2_text("%s/study-plan.json", out), "dl2-study-plan/1");
+    struct dl2_study_plan plan;
+    dl2_plan_read(&plan, out);
     const int fd = open(dl2_text("%s/.make/at-work", out), O_RDWR | O_CLOEXEC);
     const bool at_work = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
-    printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; no run is at work");
+    printf("%s: %s%s\n", out, dl2_progress_text(&plan), at_work ? "" : "; no run is at work");
     return DL2_EXIT_OK;
 }
 
@@ -377,16 +349,17 @@ static const char *describe(void)
         "%s\nAnd:\n"
         "%s%s\n"
         "Commands:\n"
-        "  run      plans the goals, has the steps done, and shows the answer\n"
-        "  plan     writes OUT/study-plan.json and OUT/rules.mk alone\n"
+        "  run      plans the goals, does the steps, and shows the answer\n"
+        "  plan     prints the steps that are to be done, and writes OUT/study-plan.json\n"
         "  status   says how far the study in FOLDER is\n"
-        "  do       does one step of FOLDER/study-plan.json: rules and jobs call it\n\n"
+        "  do       does a step of FOLDER/study-plan.json: the jobs of Slurm call it\n\n"
         "Files are what counts: what is there and up to date isn't made again, whatever was "
         "interrupted is gone on with, and a changed setting redoes what depends on it. Images that "
         "are deleted from DATASET are deleted from the variants. OUT belongs to one dataset, and "
         "to "
         "one run at a time; neither OUT nor DATASET may lie in the other. All settings are checked "
-        "before anything is made. V=1 in the environment shows the commands.\n\n"
+        "before anything is made. V=1 in the environment shows the commands. SIGINT, SIGTERM and "
+        "SIGHUP end what runs.\n\n"
         "Exit status: 0 success, 1 a step failed, 2 wrong settings.\n\n"
         "Examples:\n"
         "  $ dl2-study run --dataset photos --out photos-study --epochs 2\n"
@@ -431,7 +404,7 @@ int main(int argc, char **argv)
         if (words.count != (command == DO ? 2 : 1))
             return dl2_program_usage_error(&program, "%s takes %s", commands[command],
                                            command == DO ? "FOLDER STEP" : "FOLDER");
-        return command == DO ? dl2_work_do(words.at[0], words.at[1]) : show_status(words.at[0]);
+        return command == DO ? dl2_slurm_do(words.at[0], words.at[1]) : show_status(words.at[0]);
     }
     quiet = common.quiet;
     study.options.jobs = common.jobs_given ? common.jobs : 0;

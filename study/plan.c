@@ -3,36 +3,21 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "study/paths.h"
 
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
-static void put(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, dl2_need(value)) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
-}
-
-static json_t *text_json(const char *text)
-{
-    json_t *json = json_string(text);
-    if (!json)
-        dl2_study_fail(DL2_EXIT_USAGE, "\"%s\" is not UTF-8, and a plan's texts are", text);
-    return json;
-}
-
 void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
                     struct dl2_words goals)
 {
     *plan = (struct dl2_study_plan){.study = study,
+                                    .out = study->out,
+                                    .trainers = study->trainers,
                                     .goals = goals,
-                                    .steps = dl2_need(json_array()),
-                                    .stages = dl2_need(json_object()),
-                                    .changed = dl2_need(json_object()),
-                                    .coming = dl2_need(json_object())};
+                                    .changed = dl2_keep_json(json_object()),
+                                    .coming = dl2_keep_json(json_object())};
     for (size_t n = 0; n < study->train_on.count + 1; n++)
         for (size_t a = 0; a < study->archs.count; a++)
             for (size_t s = 0; s < study->seeds.count; s++)
@@ -41,179 +26,190 @@ void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings
                                        study->archs.at[a], study->seeds.at[s]));
 }
 
-void dl2_plan_discard(struct dl2_study_plan *plan)
-{
-    json_decref(plan->settings);
-    json_decref(plan->steps);
-    json_decref(plan->stages);
-    json_decref(plan->changed);
-    json_decref(plan->coming);
-}
-
 /* ---- Steps */
 
-json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
-                      const char *output)
+struct dl2_step *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
+                               const char *output)
 {
-    size_t i;
-    json_t *step;
-    json_array_foreach(plan->steps, i, step)
-    {
-        if (strcmp(dl2_json_get_text(step, "name", ""), name) == 0)
+    for (size_t i = 0; i < plan->count; i++)
+        if (strcmp(plan->steps[i]->name, name) == 0)
             return NULL;
-    }
-    step = dl2_need(json_object());
-    put(step, "name", text_json(name));
-    put(step, "work", text_json(work));
-    put(step, "needed", json_false());
-    put(step, "alone", json_true());
-    static const char *const lists[] = {"outputs", "inputs", "after", "commands"};
-    for (i = 0; i < sizeof lists / sizeof *lists; i++)
-        put(step, lists[i], json_array());
+    struct dl2_step *step = dl2_keep(1, sizeof *step, "a step");
+    step->name = name;
+    step->work = work;
+    step->alone = true;
     if (output)
-        dl2_step_add(step, "outputs", output);
-    if (json_array_append_new(plan->steps, step) < 0)
-        dl2_need(NULL);
+        dl2_words_add(&step->outputs, output);
+    plan->steps = dl2_keep_more(plan->steps, plan->count, sizeof(struct dl2_step *));
+    plan->steps[plan->count++] = step;
     return step;
 }
 
-void dl2_step_add(json_t *step, const char *list, const char *path)
+void dl2_files_add(struct dl2_words *files, const char *path)
 {
-    json_t *array = json_object_get(step, list), *have;
-    size_t i;
-    json_array_foreach(array, i, have)
-    {
-        if (strcmp(json_string_value(have), path) == 0)
-            return;
-    }
-    if (json_array_append_new(array, text_json(path)) < 0)
-        dl2_need(NULL);
+    if (!dl2_words_have(*files, path))
+        dl2_words_add(files, path);
 }
 
-void dl2_step_add_all(json_t *step, const char *list, struct dl2_words paths)
+void dl2_files_add_all(struct dl2_words *files, struct dl2_words paths)
 {
     for (size_t i = 0; i < paths.count; i++)
-        dl2_step_add(step, list, paths.at[i]);
+        dl2_files_add(files, paths.at[i]);
 }
 
-void dl2_step_set(json_t *step, const char *key, const char *text)
+void dl2_commands_add(struct dl2_commands *commands, struct dl2_words command)
 {
-    put(step, key, text_json(text));
-}
-
-void dl2_step_command(json_t *step, struct dl2_words command)
-{
-    if (json_array_append_new(json_object_get(step, "commands"), dl2_words_json(command)) < 0)
-        dl2_need(NULL);
+    commands->at = dl2_keep_more(commands->at, commands->count, sizeof *commands->at);
+    commands->at[commands->count++] = command;
 }
 
 const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage)
 {
-    return dl2_text("%s/.make/%s", plan->study->out, stage);
+    return dl2_text("%s/.make/%s", plan->out, stage);
 }
 
-void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *stage,
+/* The text without needless blanks, which are those outside of quotes. */
+static const char *without_blanks(const char *text)
+{
+    char *tidy = dl2_text_copy(text), *end = tidy, quote = '\0';
+    for (; *text; text++) {
+        if (quote ? *text == quote : *text == '"' || *text == '\'')
+            quote = quote ? '\0' : *text;
+        const bool is_blank = !quote && strchr(" \t\r\n", *text);
+        if (!is_blank)
+            *end++ = *text;
+        else if (end > tidy && end[-1] != ' ')
+            *end++ = ' ';
+    }
+    end -= end > tidy && end[-1] == ' ';
+    *end = '\0';
+    return tidy;
+}
+
+void dl2_plan_settings(struct dl2_study_plan *plan, struct dl2_step *step, const char *stage,
                        const char *text)
 {
     const char *path = dl2_plan_stage(plan, stage);
-    const char *now = dl2_words_join(dl2_words_split(text), " ");
-    const char *before = dl2_text_of_file(path);
+    const char *now = without_blanks(text), *before = dl2_text_of_file(path);
     if (!before || strcmp(before, dl2_text("%s\n", now)) != 0) {
-        put(plan->changed, stage, text_json(now));
-        put(plan->coming, path, text_json("settings"));
+        dl2_put(plan->changed, stage, dl2_text_json(now));
+        dl2_put(plan->coming, path, json_true());
     }
-    put(plan->stages, stage, text_json(now));
-    dl2_step_add(step, "inputs", path);
-    dl2_step_set(step, "settings", now);
-    char sum[17];
-    snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH64(now, strlen(now), 0));
-    dl2_step_set(step, "fingerprint", sum);
+    dl2_files_add(&step->inputs, path);
+    step->settings = now;
+    step->fingerprint = dl2_text("%016llx", (unsigned long long)XXH64(now, strlen(now), 0));
 }
 
-bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, const json_t *inputs,
+bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, struct dl2_words inputs,
                     bool again)
 {
     struct stat made, input;
     if (again || stat(output, &made) < 0)
         return true;
-    size_t i;
-    json_t *path;
-    json_array_foreach(inputs, i, path)
-    {
-        if (json_object_get(plan->coming, json_string_value(path)) ||
-            (stat(json_string_value(path), &input) == 0 &&
-             dl2_mtime_ns(&input) > dl2_mtime_ns(&made)))
+    for (size_t i = 0; i < inputs.count; i++)
+        if (json_object_get(plan->coming, inputs.at[i]) ||
+            (stat(inputs.at[i], &input) == 0 && dl2_mtime_ns(&input) > dl2_mtime_ns(&made)))
             return true;
-    }
     return false;
 }
 
-void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again)
+void dl2_plan_close(struct dl2_study_plan *plan, struct dl2_step *step, bool again)
 {
-    const json_t *outputs = json_object_get(step, "outputs");
-    size_t i;
-    json_t *path;
-    bool wanted = false;
-    json_array_foreach(outputs, i, path)
-    {
-        wanted |=
-            dl2_plan_wants(plan, json_string_value(path), json_object_get(step, "inputs"), again);
-    }
-    if (again)
-        put(step, "again", json_true());
-    put(step, "needed", json_boolean(wanted));
-    if (!wanted)
-        return;
-    json_array_foreach(outputs, i, path)
-    {
-        put(plan->coming, json_string_value(path), json_incref(json_object_get(step, "name")));
-    }
+    step->again |= again;
+    for (size_t i = 0; i < step->outputs.count; i++)
+        step->needed |= dl2_plan_wants(plan, step->outputs.at[i], step->inputs, again);
+    for (size_t i = 0; i < step->outputs.count && step->needed; i++)
+        dl2_put(plan->coming, step->outputs.at[i], json_true());
 }
 
-/* Whether the step makes one of the files. */
-static bool makes_any(const json_t *step, const json_t *files)
+/* ---- The graph */
+
+/* Finds files by name: {PATH: the position of the step that makes it, or any number}. */
+static void mark(json_t *files, struct dl2_words paths, size_t position)
 {
-    size_t i;
-    json_t *path;
-    json_array_foreach(json_object_get(step, "outputs"), i, path)
-    {
-        if (json_object_get(files, json_string_value(path)))
+    for (size_t i = 0; i < paths.count; i++)
+        dl2_put(files, paths.at[i], json_integer((json_int_t)position));
+}
+
+static bool makes_any(const struct dl2_step *step, const json_t *files)
+{
+    for (size_t i = 0; i < step->outputs.count; i++)
+        if (json_object_get(files, step->outputs.at[i]))
             return true;
-    }
     return false;
 }
 
-static void want_all(json_t *files, const json_t *paths)
+/* Drops the steps that make nothing of what is wanted: the targets, and what other steps need. */
+static void keep_wanted(struct dl2_study_plan *plan)
 {
-    size_t i;
-    json_t *path;
-    json_array_foreach(paths, i, path)
+    json_auto_t *files = dl2_need(json_object());
+    size_t first = plan->count;
+    mark(files, plan->targets, 0);
+    for (size_t i = plan->count; i--;) {
+        struct dl2_step *step = plan->steps[i];
+        if (!makes_any(step, files))
+            continue;
+        mark(files, step->inputs, 0);
+        mark(files, step->after, 0);
+        plan->steps[--first] = step;
+    }
+    plan->steps += first;
+    plan->count -= first;
+    const char *stage;
+    json_t *settings;
+    void *next;
+    json_object_foreach_safe(plan->changed, next, stage, settings)
     {
-        put(files, json_string_value(path), json_true());
+        if (!json_object_get(files, dl2_plan_stage(plan, stage)))
+            json_object_del(plan->changed, stage);
+    }
+}
+
+/* Adds the makers of the files to what the step needs; marked[N] is the last step that got N. */
+static void add_needs(struct dl2_step *step, const json_t *makers, struct dl2_words files,
+                      size_t *marked, size_t position)
+{
+    for (size_t i = 0; i < files.count; i++) {
+        const json_t *maker = json_object_get(makers, files.at[i]);
+        const size_t at = maker ? (size_t)json_integer_value(maker) : 0;
+        if (!maker || marked[at] == position + 1)
+            continue;
+        marked[at] = position + 1;
+        step->needs = dl2_keep_more(step->needs, step->need_count, sizeof *step->needs);
+        step->needs[step->need_count++] = at;
     }
 }
 
 void dl2_plan_end(struct dl2_study_plan *plan)
 {
-    json_auto_t *files = dl2_need(json_object());
-    json_t *settings;
-    const char *stage;
-    void *next;
-    for (size_t i = 0; i < plan->targets.count; i++)
-        put(files, plan->targets.at[i], json_true());
-    for (size_t i = json_array_size(plan->steps); i--;) {
-        const json_t *step = json_array_get(plan->steps, i);
-        if (!makes_any(step, files)) {
-            json_array_remove(plan->steps, i);
+    keep_wanted(plan);
+    json_auto_t *makers = dl2_need(json_object());
+    size_t *marked = dl2_keep(plan->count + 1, sizeof *marked, "the steps");
+    for (size_t i = 0; i < plan->count; i++) {
+        struct dl2_step *step = plan->steps[i];
+        if (!step->needed)
             continue;
-        }
-        want_all(files, json_object_get(step, "inputs"));
-        want_all(files, json_object_get(step, "after"));
+        add_needs(step, makers, step->inputs, marked, i);
+        add_needs(step, makers, step->after, marked, i);
+        mark(makers, step->outputs, i);
     }
-    json_object_foreach_safe(plan->changed, next, stage, settings)
+}
+
+size_t dl2_plan_needed(const struct dl2_study_plan *plan)
+{
+    size_t needed = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        needed += plan->steps[i]->needed;
+    return needed;
+}
+
+void dl2_plan_save_settings(const struct dl2_study_plan *plan)
+{
+    const char *stage;
+    json_t *settings;
+    json_object_foreach(plan->changed, stage, settings)
     {
-        if (!json_object_get(files, dl2_plan_stage(plan, stage)))
-            json_object_del(plan->changed, stage);
+        dl2_text_save(dl2_plan_stage(plan, stage), dl2_text("%s\n", json_string_value(settings)));
     }
 }
 
@@ -229,43 +225,4 @@ struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const c
         dl2_words_add(&words, word);
     va_end(args);
     return words;
-}
-
-/* ---- The file */
-
-size_t dl2_plan_needed(const struct dl2_study_plan *plan)
-{
-    size_t needed = 0, i;
-    json_t *step;
-    json_array_foreach(plan->steps, i, step)
-    {
-        needed += json_is_true(json_object_get(step, "needed"));
-    }
-    return needed;
-}
-
-const char *dl2_plan_summary(const struct dl2_study_plan *plan)
-{
-    return dl2_text("%zu steps, %zu to be done", json_array_size(plan->steps),
-                    dl2_plan_needed(plan));
-}
-
-void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
-{
-    const struct dl2_study_settings *study = plan->study;
-    json_t *json = dl2_need(json_object());
-    put(json, "schema", text_json("dl2-study-plan/1"));
-    put(json, "goals", dl2_words_json(plan->goals));
-    put(json, "folder", text_json(dl2_path_absolute(".")));
-    put(json, "out", text_json(study->out));
-    put(json, "settings", json_incref(plan->settings));
-    put(json, "trainings", dl2_words_json(plan->runs));
-    put(json, "interim", plan->interim ? text_json(plan->interim) : json_null());
-    put(json, "quiet", json_boolean(plan->quiet));
-    put(json, "trainers", json_integer(study->trainers));
-    put(json, "targets", dl2_words_json(plan->targets));
-    put(json, "steps", json_incref(plan->steps));
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_json_save_new(path, json, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
 }

@@ -1,30 +1,87 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plan of a study: steps, each with its commands, the files that it makes and those that it
- * needs. A step is a JSON object, as docs/formats.md describes it, since it goes from here to
- * OUT/study-plan.json, and from there to `dl2-study do`.
+ * The plan of a study: a graph of steps, each with its commands, the files that it makes and those
+ * that it needs. Goals build it, an engine (study/engine.h) walks it, and OUT/study-plan.json has
+ * it for others, as docs/formats.md describes.
  *
  * Files are what counts: a step is to be done if one of its outputs is not there, is not whole, or
- * is older than an input, or if an input is to be made. Settings are files, too: OUT/.make/STAGE
- * holds those that bear on a stage, and its time is when they last changed.
+ * is older than an input, or if an input is to be made. Two kinds of input have a file whose time
+ * is when they last changed: the dataset, OUT/.make/dataset, by its fingerprint; and the settings
+ * that bear on a stage, OUT/.make/STAGE, by their text.
  */
 #ifndef DL2_STUDY_PLAN_H
 #define DL2_STUDY_PLAN_H
 
 #include "study/settings.h"
 
+struct dl2_commands {
+    struct dl2_words *at;
+    size_t count;
+};
+void dl2_commands_add(struct dl2_commands *commands, struct dl2_words command);
+
+/* A program whose speed is measured. In its command {file}, {work}, {round} and {cache} stand for
+ * the result, a folder to work in, the round, and bytes. */
+struct dl2_measurement {
+    const char *path; /* in the step's folder, of its results: "load/raw" */
+    struct dl2_words command;
+    const char *cache; /* percent of the original's bytes, or NULL */
+    bool trains;       /* by dl2-train, not dl2-load */
+    bool once;         /* in the first round alone */
+};
+
+/* What a step does not have is NULL, 0 or false. */
+struct dl2_step {
+    const char *name;         /* unique: "train/raw/resnet10/seed-1" */
+    const char *work;         /* how it is done: one of study/work.c */
+    struct dl2_words outputs; /* files that it makes */
+    struct dl2_words inputs;  /* files that it needs, also for its age */
+    struct dl2_words after;   /* files that have to be there before, however old */
+    struct dl2_commands commands;
+    bool needed;             /* to be done, as files were when the plan was made */
+    bool again;              /* what there is of its outputs is not whole */
+    bool may_fail_in_part;   /* exit status 1 is no failure: unreadable images are in the results */
+    const char *settings;    /* that bear on it, */
+    const char *fingerprint; /* and their XXH64 */
+    const char *says;        /* a line on stdout before it is done */
+    const char *log;         /* file of what its commands print */
+    const char *output;      /* file of what the last command prints on stdout */
+
+    /* Resources */
+    bool alone;       /* nothing runs beside it */
+    bool uses_device; /* it computes on DEVICE */
+    unsigned threads; /* of a step that is not alone */
+    bool asks;        /* it may ask on the terminal, as sudo does */
+
+    /* Of some kinds of work */
+    const char *clears;        /* run: a folder to remove before */
+    const char *identity;      /* dataset: what it is */
+    struct dl2_words identify; /* dataset: the command that prints its fingerprint */
+    bool elsewhere;            /* variants: they lie at an address */
+    const char *label;         /* training: its name in messages */
+    const char *subset_of;     /* training: the report of the one whose bytes it is to have */
+    unsigned rounds;           /* measure */
+    struct dl2_measurement *cells;
+    size_t cell_count;
+
+    /* Positions in the plan of steps that are to be done before; of dl2_plan_end(). */
+    size_t *needs;
+    size_t need_count;
+};
+
 struct dl2_study_plan {
-    const struct dl2_study_settings *study;
-    struct dl2_words goals; /* that were asked for */
-    struct dl2_words runs;  /* the trainings: "raw/resnet10/seed-1" */
-    const char *command;    /* that makes the study again */
-    json_t *settings;       /* as JSON; owned */
-    bool quiet;             /* nothing is said of how far it is */
-    const char *interim;    /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
-    json_t *steps;          /* in an order in which they can be done */
-    json_t *stages;  /* name: its settings as a text; those whose file differs are in `changed` */
-    json_t *changed; /* {STAGE: text} */
-    json_t *coming;  /* {path: name of the step that will make it} */
+    const struct dl2_study_settings *study; /* NULL: the plan was loaded */
+    const char *out;                        /* the study's folder */
+    unsigned trainers;                      /* steps at once that are not alone */
+    bool quiet;                             /* nothing is said of how far it is */
+    struct dl2_words goals;                 /* that were asked for */
+    struct dl2_words runs;                  /* the trainings: "raw/resnet10/seed-1" */
+    const char *command;                    /* that makes the study again */
+    const char *interim;     /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
+    struct dl2_step **steps; /* in an order in which they can be done */
+    size_t count;
+    json_t *changed;          /* {STAGE: text} of the stages whose settings are other than before */
+    json_t *coming;           /* {PATH: true} of files that will be made */
     struct dl2_words targets; /* files that the goals ask for */
     struct dl2_words shown;   /* of them, those whose contents are the goals' answer */
     bool has_report;          /* and whether the report's answer is */
@@ -32,38 +89,39 @@ struct dl2_study_plan {
 
 void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
                     struct dl2_words goals);
-void dl2_plan_discard(struct dl2_study_plan *plan);
 /* Leaves in the plan what its targets need. */
 void dl2_plan_end(struct dl2_study_plan *plan);
 
 /* How many steps are to be done. */
 size_t dl2_plan_needed(const struct dl2_study_plan *plan);
-/* "57 steps, 12 to be done" */
-const char *dl2_plan_summary(const struct dl2_study_plan *plan);
-void dl2_plan_save(const struct dl2_study_plan *plan, const char *path);
+/* Prints the steps that are to be done, with their commands. */
+void dl2_plan_print(const struct dl2_study_plan *plan);
+/* Writes OUT/study-plan.json, and reads what engines and dl2_progress_text() need of it. */
+void dl2_plan_save(const struct dl2_study_plan *plan);
+void dl2_plan_read(struct dl2_study_plan *plan, const char *out);
+/* Writes the settings that have changed, so that their files have the time of now. */
+void dl2_plan_save_settings(const struct dl2_study_plan *plan);
 
 /* ---- To make steps */
 
-/* A new step, which `work` in work.c does, with its first output; NULL: none yet. NULL if the plan
- * has one of this name. */
-json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
-                      const char *output);
-/* Adds to the step's outputs, inputs, or `after`: what has to be there, however old. */
-void dl2_step_add(json_t *step, const char *list, const char *path);
-void dl2_step_add_all(json_t *step, const char *list, struct dl2_words paths);
-void dl2_step_set(json_t *step, const char *key, const char *text);
-void dl2_step_command(json_t *step, struct dl2_words command);
-/* The step depends on these settings; a blank more or less is no change. */
-void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *stage,
+/* A new step, which is done alone by `work`, with its first output; NULL: none yet. NULL if the
+ * plan has one of this name. */
+struct dl2_step *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
+                               const char *output);
+/* Adds what the list, as a step's inputs, does not have yet. */
+void dl2_files_add(struct dl2_words *files, const char *path);
+void dl2_files_add_all(struct dl2_words *files, struct dl2_words paths);
+/* The step depends on these settings; outside of quotes a blank more or less is no change. */
+void dl2_plan_settings(struct dl2_study_plan *plan, struct dl2_step *step, const char *stage,
                        const char *text);
 /* The path of a stage's file. */
 const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage);
 
 /* Whether a file is to be made that needs `inputs`; `again` if what there is of it is not whole. */
-bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, const json_t *inputs,
+bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, struct dl2_words inputs,
                     bool again);
 /* Ends a step: whether it is to be done. */
-void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again);
+void dl2_plan_close(struct dl2_study_plan *plan, struct dl2_step *step, bool again);
 
 /* A command of a program of dl2 and the words up to NULL. */
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
@@ -128,11 +186,13 @@ struct dl2_cell {
     bool once;                /* in the first round alone */
     const char *limit;        /* bytes of memory, the page cache included; or NULL */
 };
-void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
+void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
+                   const struct dl2_cell *cell);
 /* Those of a variant, or raw: of loading, and of training each network, with the cell's options.
  * Paths begin with the cell's. */
-void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
+void dl2_step_cells(const struct dl2_study_plan *plan, struct dl2_step *step,
+                    const struct dl2_cell *cell);
 /* The step measures the cells that follow, in the study's rounds. */
-void dl2_step_rounds(const struct dl2_study_plan *plan, json_t *step);
+void dl2_step_rounds(const struct dl2_study_plan *plan, struct dl2_step *step);
 
 #endif

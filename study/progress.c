@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/progress.h"
 
-#include "common/json.h"
-#include "study/text.h"
-
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -94,28 +91,25 @@ static const char *in_words(double seconds)
                             : dl2_text("%.1f h", seconds / 3600);
 }
 
-const char *dl2_progress_text(const char *out, const json_t *plan)
+const char *dl2_progress_text(const struct dl2_study_plan *plan)
 {
-    struct done done = read_done(out);
-    const double trainers = dl2_json_get_real(plan, "trainers", 1);
-    size_t total = 0, count = 0, unknown = 0, i;
+    struct done done = read_done(plan->out);
+    size_t total = 0, count = 0, unknown = 0;
     double left = 0;
-    json_t *step;
-    json_array_foreach(json_object_get(plan, "steps"), i, step)
-    {
-        const char *name = dl2_json_get_text(step, "name", "");
-        if (!json_is_true(json_object_get(step, "needed")))
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct dl2_step *step = plan->steps[i];
+        if (!step->needed)
             continue;
         total++;
-        if (dl2_words_have(done.names, name)) {
+        if (dl2_words_have(done.names, step->name)) {
             count++;
             continue;
         }
-        const double seconds = usual_seconds(&done, name);
+        const double seconds = usual_seconds(&done, step->name);
         if (!isfinite(seconds))
             unknown++;
         else
-            left += json_is_true(json_object_get(step, "alone")) ? seconds : seconds / trainers;
+            left += step->alone ? seconds : seconds / plan->trainers;
     }
     if (!total)
         return "nothing is to be done";
@@ -125,14 +119,19 @@ const char *dl2_progress_text(const char *out, const json_t *plan)
     return dl2_text("%s, %s %s left", text, unknown ? "at least" : "about", in_words(left));
 }
 
-void dl2_progress_note(const char *out, const json_t *plan, const char *step, double seconds)
+void dl2_progress_say(const struct dl2_study_plan *plan)
 {
-    append(done_file(out), dl2_text("%s\t%.3f\n", step, seconds));
-    if (json_is_true(json_object_get(plan, "quiet")))
+    if (plan->quiet)
         return;
     dl2_progress_line_clear();
-    fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", dl2_progress_text(out, plan));
+    fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", dl2_progress_text(plan));
     fflush(stderr);
+}
+
+void dl2_progress_note(const struct dl2_study_plan *plan, const char *step, double seconds)
+{
+    append(done_file(plan->out), dl2_text("%s\t%.3f\n", step, seconds));
+    dl2_progress_say(plan);
 }
 
 void dl2_progress_note_failed(const char *out, const char *step)
@@ -140,29 +139,36 @@ void dl2_progress_note_failed(const char *out, const char *step)
     append(failed_file(out), dl2_text("%s\n", step));
 }
 
-void dl2_progress_tell_failed(const char *out, const json_t *steps)
+bool dl2_progress_is_done(const struct dl2_study_plan *plan)
 {
-    const struct done done = read_done(out);
-    const char *text = dl2_text_of_file(failed_file(out));
+    const struct done done = read_done(plan->out);
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->steps[i]->needed && !dl2_words_have(done.names, plan->steps[i]->name))
+            return false;
+    return true;
+}
+
+void dl2_progress_tell_failed(const struct dl2_study_plan *plan)
+{
+    const struct done done = read_done(plan->out);
+    const char *text = dl2_text_of_file(failed_file(plan->out));
     const struct dl2_words failed = dl2_words_split(text ? text : "");
-    size_t waiting = 0, i;
-    json_t *step;
-    if (!failed.count)
-        return;
-    fprintf(stderr, "\n%zu step%s failed:\n", failed.count, failed.count == 1 ? "" : "s");
-    json_array_foreach(steps, i, step)
-    {
-        const char *name = dl2_json_get_text(step, "name", "");
-        const char *log = dl2_json_get_text(step, "log", NULL);
-        if (dl2_words_have(failed, name))
-            fprintf(stderr, "  %s%s%s\n", name, log ? ", see " : "", log ? log : "");
-        else
-            waiting +=
-                json_is_true(json_object_get(step, "needed")) && !dl2_words_have(done.names, name);
+    size_t left = 0;
+    if (failed.count)
+        fprintf(stderr, "\n%zu step%s failed:\n", failed.count, failed.count == 1 ? "" : "s");
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct dl2_step *step = plan->steps[i];
+        if (!dl2_words_have(failed, step->name)) {
+            left += step->needed && !dl2_words_have(done.names, step->name);
+            continue;
+        }
+        fprintf(stderr, "  %s, which was to make %s", step->name, step->outputs.at[0]);
+        if (step->outputs.count > 1)
+            fprintf(stderr, " and %zu more", step->outputs.count - 1);
+        fprintf(stderr, step->log ? "; see %s\n" : "\n", step->log);
     }
-    if (waiting)
+    if (left)
         fprintf(stderr, "%zu other%s that need%s their results %s not done, such as the report.\n",
-                waiting, waiting == 1 ? "" : "s", waiting == 1 ? "s" : "",
-                waiting == 1 ? "was" : "were");
+                left, left == 1 ? "" : "s", left == 1 ? "s" : "", left == 1 ? "was" : "were");
     fputs("The same command tries these again, and keeps what was done.\n", stderr);
 }

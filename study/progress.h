@@ -6,20 +6,24 @@
 #ifndef DL2_STUDY_PROGRESS_H
 #define DL2_STUDY_PROGRESS_H
 
-#include <jansson.h>
+#include "study/plan.h"
 
 /* Nothing of the plan was done yet. */
 void dl2_progress_reset(const char *out);
-/* A step was done: notes it, and says on stderr how far the study is: on a terminal in a line that
- * the next one replaces, else in a line of its own. */
-void dl2_progress_note(const char *out, const json_t *plan, const char *step, double seconds);
+/* A step was done: notes it, and tells how far the study is. */
+void dl2_progress_note(const struct dl2_study_plan *plan, const char *step, double seconds);
 /* A step failed. */
 void dl2_progress_note_failed(const char *out, const char *step);
-/* Lists on stderr the steps that failed, with the files of their output; nothing where none did. */
-void dl2_progress_tell_failed(const char *out, const json_t *steps);
+/* Whether all of the plan was done; else lists on stderr the steps that failed, with what they were
+ * to make and the files of their output. */
+bool dl2_progress_is_done(const struct dl2_study_plan *plan);
+void dl2_progress_tell_failed(const struct dl2_study_plan *plan);
 /* Removes the line from a terminal. */
 void dl2_progress_line_clear(void);
 /* "12 of 57 steps done, about 3 min left" */
-const char *dl2_progress_text(const char *out, const json_t *plan);
+const char *dl2_progress_text(const struct dl2_study_plan *plan);
+/* Says that on stderr: on a terminal in a line that the next one replaces, else in a line of its
+ * own. */
+void dl2_progress_say(const struct dl2_study_plan *plan);
 
 #endif

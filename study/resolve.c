@@ -8,6 +8,7 @@
 #include "study/paths.h"
 #include "study/plan.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ static const struct preset {
       .tolerance = "1",
       .measure = "2",
       .train_flags = "",
-      .engine = "make"}},
+      .engine = "local"}},
 };
 enum { PRESETS = sizeof presets / sizeof *presets - 1 }; /* the last is of all others */
 
@@ -96,11 +97,10 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
 {
     struct dl2_study_options *options = &study->options;
     const struct preset *own = find_preset(options->dataset);
-    const char **texts[] = {&options->transcode_flags, &options->quality_flags,
-                            &options->load_flags,      &options->report_flags,
-                            &options->decide,          &options->forecast,
-                            &options->budget,          &options->variants,
-                            &options->external};
+    const char **texts[] = {
+        &options->transcode_flags, &options->quality_flags, &options->load_flags,
+        &options->report_flags,    &options->decide,        &options->forecast,
+        &options->budget,          &options->variants,      &options->external};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
@@ -114,7 +114,7 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
     study->jobs = options->jobs ? options->jobs : dl2_cpu_count();
 }
 
-/* ---- Names that make, and addresses, can hold */
+/* ---- Names of tables and stores */
 
 /* "table=NAME" of a table's address. */
 static const char *table_in(const char *address)
@@ -153,35 +153,25 @@ static void refuse_password(const char *name, const char *value)
                            "~/.pgpass or a service file");
 }
 
-static const char punctuation[] = "\"'\\;|<>*(){}`!~#$";
-
-static void refuse_characters(const char *name, const char *value, const char *more,
-                              const char *where)
+/* A path or an address. Lists of programs have one a line, and plans are JSON. */
+static void refuse_odd(const char *name, const char *value)
 {
+    json_auto_t *text = json_string(value);
     if (!*value)
         dl2_setting_refuse(name, value, "it is empty");
-    if (value[strcspn(value, " \t\r\n")])
-        dl2_setting_refuse(name, value, "make can't work with blanks in %s any", where);
-    const char *odd = value + strcspn(value, dl2_text("%s%s", punctuation, more));
-    if (*odd)
-        dl2_setting_refuse(name, value, "make can't work with %c in %s it", *odd, where);
+    for (const char *c = value; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            dl2_setting_refuse(name, value, "it has a line break or another control character");
+    if (!text)
+        dl2_setting_refuse(name, value, "it is not UTF-8");
 }
 
-static void refuse_odd_path(const char *name, const char *value)
+/* Without slashes at its end. Programs would take a dash at its beginning for an option, and a
+ * brace stands for what is filled into a command. */
+static const char *tidy_path(const char *path)
 {
-    refuse_characters(name, value, ":%&?[]=", "a path; use a symbolic link without");
-}
-
-static void refuse_odd_address(const char *name, const char *value)
-{
-    refuse_characters(name, value, ",",
-                      "an address; write a percent sign and two digits instead of");
-}
-
-static const char *without_slashes(const char *path)
-{
-    return dl2_text("%.*s", (int)(dl2_path_folder_length(path) ? dl2_path_folder_length(path) : 1),
-                    path);
+    const int length = dl2_path_folder_length(path);
+    return dl2_text("%s%.*s", strchr("-{", *path) ? "./" : "", length ? length : 1, path);
 }
 
 /* ---- The dataset, and OUT */
@@ -193,18 +183,15 @@ static void resolve_dataset(struct dl2_study_settings *study)
     refuse_password("DATASET", dataset);
     study->data_is_address = dl2_study_is_table(dataset) || is_in_store(dataset);
     study->data_is_named = find_preset(dataset) != NULL;
-    if (study->data_is_address)
-        refuse_odd_address("DATASET", dataset);
-    else
-        refuse_odd_path("DATASET", dataset);
+    refuse_odd("DATASET", dataset);
     const char *table = table_in(dataset);
     study->called = dl2_study_is_table(dataset) ? table ? table : ""
-                    : study->data_is_address    ? dl2_path_base(without_slashes(dataset))
+                    : study->data_is_address    ? dl2_path_base(tidy_path(dataset))
                                                 : dl2_path_base(dl2_path_absolute(dataset));
     if (!options->out)
         options->out = dl2_text("study-out/%s", study->called);
-    refuse_odd_path("OUT", options->out);
-    study->out = without_slashes(options->out);
+    refuse_odd("OUT", options->out);
+    study->out = tidy_path(options->out);
     study->identity = dataset;
     if (strcmp(dataset, "fashion-mnist") == 0) {
         study->data = "/usr/share/datasets/fashion-mnist";
@@ -214,7 +201,7 @@ static void resolve_dataset(struct dl2_study_settings *study)
     } else if (study->data_is_address) {
         study->data = dataset;
     } else {
-        study->data = without_slashes(dataset);
+        study->data = tidy_path(dataset);
         char *real = realpath(study->data, NULL);
         if (!real)
             dl2_setting_refuse("DATASET", dataset,
@@ -342,8 +329,8 @@ static void resolve_lists(struct dl2_study_settings *study)
             dl2_setting_refuse("TABLES", options->tables,
                                "pipeline and network, or none alone, are known, not %s",
                                tables.at[i]);
-    if (study->tables.count && strchr(study->out, ','))
-        dl2_setting_refuse("OUT", options->out, "TABLES can't work with a comma in it");
+    if (study->tables.count && strpbrk(study->out, ",:"))
+        dl2_setting_refuse("OUT", options->out, "TABLES can't work with a comma or a colon in it");
 }
 
 const char *dl2_study_place(const struct dl2_study_settings *study, const char *name)
@@ -394,8 +381,8 @@ static void resolve_numbers(struct dl2_study_settings *study)
         dl2_setting_refuse("BUDGET", o->budget, "it has an effect with DECIDE=yes only");
     if (*o->decide && study->seeds.count < 2)
         dl2_setting_refuse("SEEDS", o->seeds, "DECIDE begins with two");
-    if (strcmp(o->engine, "make") != 0 && strcmp(o->engine, "slurm") != 0)
-        dl2_setting_refuse("ENGINE", o->engine, "make and slurm are known");
+    if (strcmp(o->engine, "local") != 0 && strcmp(o->engine, "slurm") != 0)
+        dl2_setting_refuse("ENGINE", o->engine, "local and slurm are known");
 }
 
 static void resolve_group(struct dl2_study_settings *study)
@@ -411,7 +398,7 @@ static void resolve_group(struct dl2_study_settings *study)
     else if (strncmp(group, "regex:", 6) != 0 && !dl2_study_is_table(group))
         study->group_file = group;
     if (study->group_file)
-        refuse_odd_path("GROUP", study->group_file);
+        refuse_odd("GROUP", study->group_file);
 }
 
 static void resolve_variants(struct dl2_study_settings *study)
@@ -420,7 +407,7 @@ static void resolve_variants(struct dl2_study_settings *study)
     if (!*variants)
         return;
     refuse_password("VARIANTS", variants);
-    refuse_odd_address("VARIANTS", variants);
+    refuse_odd("VARIANTS", variants);
     study->elsewhere = table_in(variants) || strncmp(variants, "s3://", 5) == 0;
     if (!study->elsewhere)
         dl2_setting_refuse("VARIANTS", variants,

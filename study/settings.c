@@ -64,7 +64,7 @@ static int parse_yes_or_no(const char *text, void *value, struct dl2_error *erro
         DL2_OPTION_PARSE, name, 0, metavar, help, AT(member), .parse = how, __VA_ARGS__            \
     }
 
-static const char *const engines[] = {"make", "slurm", NULL};
+static const char *const engines[] = {"local", "slurm", NULL};
 
 static const struct dl2_option own_rows[] = {
     {DL2_OPTION_GROUP, .help = "Settings; each is also make's variable of that name, --image-size "
@@ -160,11 +160,11 @@ static const struct dl2_option own_rows[] = {
     {DL2_OPTION_TEXT, "programs", 0, "FOLDER", "Folder of dl2's other programs", AT(programs),
      .unset = "beside dl2-study, or on the PATH"},
     {DL2_OPTION_TEXT, "engine", 0, "ENGINE",
-     "What runs the steps: make, on this machine; slurm, on the nodes of a cluster that share OUT",
-     AT(engine), .words = engines, .unset = "make"},
-    {DL2_OPTION_TEXT, "makefile", 0, "FILE",
-     "The study.mk that runs this program, for the command that repeats the study", AT(makefile),
-     .unset = "none"},
+     "What does the steps: local, this machine; slurm, the nodes of a cluster that share OUT",
+     AT(engine), .words = engines, .unset = "local"},
+    {DL2_OPTION_TEXT, "checkout", 0, "FOLDER",
+     "The checkout whose make runs this program, for the command that repeats the study",
+     AT(checkout), .unset = "none"},
     {DL2_OPTION_GROUP, .help = "Settings of single goals:"},
 };
 

@@ -13,12 +13,12 @@ enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
 
 /* As given. NULL: not given. */
 struct dl2_study_options {
-    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *control, *tables,
-        *train_on;
+    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *control,
+        *tables, *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
-    const char *programs, *engine, *makefile;
+    const char *programs, *engine, *checkout;
     unsigned jobs; /* 0: one for each processor */
     struct dl2_goal_values {
         const char *at[DL2_MAX_GOAL_VARIABLES];
@@ -29,7 +29,7 @@ struct dl2_study_options {
 struct dl2_study_settings {
     struct dl2_study_options options;
     struct dl2_study_options given; /* as they were before */
-    const char *scripts;            /* folder of the scripts beside study.mk, or NULL */
+    const char *scripts;            /* folder of the scripts that come with dl2-study, or NULL */
     const char *about;              /* a sentence on the dataset for the report, or NULL */
 
     struct dl2_words archs, seeds, train_on;
@@ -39,7 +39,7 @@ struct dl2_study_settings {
     const char *called;   /* the study's title */
     const char *out;      /* folder of the results, without slashes at the end */
     const char *data;     /* the original: a folder, file or address */
-    const char *identity; /* the same, wherever make runs */
+    const char *identity; /* the same from any folder */
     bool data_is_address, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
     bool elsewhere;          /* VARIANTS is an address: of tables, or of a store */
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
@@ -53,8 +53,8 @@ struct dl2_study_settings {
     struct dl2_words of_external; /* those of the external codec */
     struct dl2_words tables;      /* kinds of fitted tables: pipeline, network */
     struct dl2_words of_pipeline, of_network; /* the variants that have them */
-    struct dl2_words of_control; /* the original's images at SHORTS without loss: png@48 */
-    struct dl2_words names;                   /* raw, and the variants */
+    struct dl2_words of_control;    /* the original's images at SHORTS without loss: png@48 */
+    struct dl2_words names;         /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
 };
@@ -127,7 +127,7 @@ bool dl2_study_is_table(const char *text);
 const char *dl2_setting_variable(const char *option);
 /* {"image-size": "64"...}, with the defaults that were filled in; a new reference. */
 json_t *dl2_study_settings_json(const struct dl2_study_settings *study);
-/* The settings as words of `make`, for the command that makes a study again. */
+/* The command that makes a study again: `make` in a checkout, or dl2-study. */
 const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2_words goals);
 
 #endif

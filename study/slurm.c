@@ -5,7 +5,6 @@
  * dataset lie where all nodes see them. A job whose node is lost goes back to the queue.
  */
 #include "common/file.h"
-#include "common/json.h"
 #include "study/child.h"
 #include "study/engine.h"
 #include "study/progress.h"
@@ -14,134 +13,155 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Slurm's own limit is 1001 unless its settings say otherwise. */
 enum { MAX_ARRAY = 1000 };
 
-/* The name of the array that a step belongs to: the first part of the step's own, and a number
- * behind the first MAX_ARRAY. */
-static const char *array_of(const json_t *step, json_t *arrays)
-{
-    const char *name = dl2_json_get_text(step, "name", "");
-    const char *kind = dl2_text("%.*s", (int)strcspn(name, "/"), name), *array = kind;
-    for (int part = 2; json_array_size(json_object_get(arrays, array)) >= MAX_ARRAY; part++)
-        array = dl2_text("%s-%d", kind, part);
-    return array;
-}
+/* An array of jobs: steps whose names begin alike. */
+struct array {
+    const char *name;       /* what their names begin with; of a further one with a number */
+    const char *job;        /* its number, once it is submitted */
+    struct dl2_words steps; /* their names */
+    const struct dl2_step *first;
+    bool *needs; /* which of the arrays before it */
+};
 
-static void depend_on(json_t *on, const json_t *paths, const json_t *array_by_output,
-                      const char *own)
+struct arrays {
+    struct array *at;
+    size_t count;
+    size_t *of_step; /* the position of a step's array */
+};
+
+/* The array that a step joins, from position `first` on; it may be a new one. */
+static size_t find_array(struct arrays *arrays, const struct dl2_step *step, size_t first)
 {
-    size_t i;
-    json_t *path;
-    json_array_foreach(paths, i, path)
-    {
-        const char *array = dl2_json_get_text(array_by_output, json_string_value(path), NULL);
-        if (array && strcmp(array, own) != 0)
-            json_object_set_new(on, array, json_true());
+    const size_t length = strcspn(step->name, "/");
+    size_t parts = 1;
+    for (size_t i = 0; i < arrays->count; i++) {
+        const struct dl2_step *other = arrays->at[i].first;
+        if (strcspn(other->name, "/") != length || strncmp(other->name, step->name, length) != 0)
+            continue;
+        if (i >= first && other->uses_device == step->uses_device &&
+            arrays->at[i].steps.count < MAX_ARRAY)
+            return i;
+        parts++;
     }
+    const char *kind = dl2_text("%.*s", (int)length, step->name);
+    arrays->at = dl2_keep_more(arrays->at, arrays->count, sizeof *arrays->at);
+    arrays->at[arrays->count] = (struct array){
+        .name = parts > 1 ? dl2_text("%s-%zu", kind, parts) : kind,
+        .first = step,
+        .needs = dl2_keep(arrays->count + 1, sizeof(bool), "the jobs"),
+    };
+    return arrays->count++;
 }
 
-static void write_array(FILE *out, const struct dl2_study_plan *plan, const char *program,
-                        const char *array, const json_t *steps, const json_t *on)
+/* A step comes behind all arrays that have something it needs. */
+static struct arrays divide(const struct dl2_study_plan *plan)
+{
+    struct arrays arrays = {.of_step = dl2_keep(plan->count + 1, sizeof(size_t), "the steps")};
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct dl2_step *step = plan->steps[i];
+        if (!step->needed)
+            continue;
+        size_t first = 0;
+        for (size_t n = 0; n < step->need_count; n++)
+            if (arrays.of_step[step->needs[n]] >= first)
+                first = arrays.of_step[step->needs[n]] + 1;
+        arrays.of_step[i] = find_array(&arrays, step, first);
+        struct array *array = &arrays.at[arrays.of_step[i]];
+        dl2_words_add(&array->steps, step->name);
+        for (size_t n = 0; n < step->need_count; n++)
+            array->needs[arrays.of_step[step->needs[n]]] = true;
+    }
+    return arrays;
+}
+
+/* "OUT/jobs/train-%a.log": a percent sign of OUT is written twice. */
+static const char *log_of(const char *out, const char *array)
+{
+    const char *path = "";
+    for (; *out; out++)
+        path = dl2_text(*out == '%' ? "%s%%%c" : "%s%c", path, *out);
+    return dl2_text("%s/jobs/%s-%%a.log", path, array);
+}
+
+/* What sbatch reads from SBATCH_PARTITION and the like holds, too. */
+static struct dl2_words submission(const struct dl2_study_plan *plan, const char *program,
+                                   const struct arrays *arrays, const struct array *array)
 {
     const struct dl2_study_settings *study = plan->study;
-    const json_t *first = json_array_get(steps, 0);
-    const bool alone = json_is_true(json_object_get(first, "alone"));
-    const char *dependency = "", *before;
-    json_t *unused;
-    json_object_foreach((json_t *)on, before, unused)
-    {
-        dependency = dl2_text("%s:$(job %s)", dependency, before);
-    }
-    fprintf(out, "\nsubmit %s --array=0-%zu --requeue --kill-on-invalid-dep=yes", array,
-            json_array_size(steps) - 1);
-    if (*dependency)
-        fprintf(out, " \\\n    --dependency=afterok%s", dependency);
-    fprintf(out, " \\\n    --nodes=1 --cpus-per-task=%lld%s%s \\\n",
-            alone ? (long long)study->jobs : dl2_json_get_integer(first, "threads", 1),
-            alone ? " --exclusive" : "",
-            strncmp(study->options.device, "cuda", 4) == 0 &&
-                    json_is_true(json_object_get(first, "uses_device"))
-                ? " --gpus=1"
-                : "");
-    fprintf(out, "    --output=%s/jobs/%s-%%a.log --wrap=%s\n", dl2_shell_quote(study->out), array,
-            dl2_shell_quote(dl2_text("exec %s do %s @%s", dl2_shell_quote(program),
-                                     dl2_shell_quote(study->out), array)));
+    const struct dl2_step *first = array->first;
+    struct dl2_words command = {0}, job = {0};
+    const char *dependency = "afterok";
+    for (size_t i = 0; array != &arrays->at[i]; i++)
+        if (array->needs[i])
+            dependency = dl2_text("%s:%s", dependency, arrays->at[i].job);
+    dl2_words_more(&job, "exec", program, "do", plan->out, dl2_text("@%s", array->name), NULL);
+    dl2_words_more(&command, "sbatch", "--parsable", dl2_text("--job-name=dl2-%s", array->name),
+                   dl2_text("--array=0-%zu", array->steps.count - 1), "--requeue",
+                   "--kill-on-invalid-dep=yes", "--nodes=1",
+                   dl2_text("--cpus-per-task=%u", first->alone ? study->jobs : first->threads),
+                   dl2_text("--output=%s", log_of(plan->out, array->name)),
+                   dl2_text("--wrap=%s", dl2_shell_command(job)), NULL);
+    if (strchr(dependency, ':'))
+        dl2_words_add(&command, dl2_text("--dependency=%s", dependency));
+    if (first->alone)
+        dl2_words_add(&command, "--exclusive");
+    if (first->uses_device && strncmp(study->options.device, "cuda", 4) == 0)
+        dl2_words_add(&command, "--gpus=1");
+    return command;
 }
 
-static void save_steps(const struct dl2_study_plan *plan, const char *array, const json_t *steps)
+/* Submits all, and notes the numbers of jobs in OUT/jobs/submitted. An exit status. */
+static int submit(const struct dl2_study_plan *plan, const char *program)
 {
-    struct dl2_words names = {0};
-    size_t i;
-    json_t *step;
-    json_array_foreach(steps, i, step)
-    {
-        dl2_words_add(&names, dl2_json_get_text(step, "name", ""));
+    struct arrays arrays = divide(plan);
+    const char *numbers = "", *output;
+    for (size_t i = 0; i < arrays.count; i++) {
+        struct array *array = &arrays.at[i];
+        dl2_text_save(dl2_text("%s/jobs/%s", plan->out, array->name),
+                      dl2_text("%s\n", dl2_words_join(array->steps, "\n")));
+        if (dl2_child_ask(submission(plan, program, &arrays, array), &output, NULL) != 0)
+            return DL2_EXIT_FAILED;
+        array->job = dl2_text("%.*s", (int)strspn(output, "0123456789"), output);
+        numbers = dl2_text("%s%s %s\n", numbers, array->name, array->job);
+        dl2_text_save(dl2_text("%s/jobs/submitted", plan->out), numbers);
     }
-    dl2_text_save(dl2_text("%s/jobs/%s", plan->study->out, array),
-                  dl2_text("%s\n", dl2_words_join(names, "\n")));
+    return DL2_EXIT_OK;
 }
 
-void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
+/* ---- A job */
+
+static const char *step_of_job(const char *out, const char *array)
 {
-    json_t *arrays = dl2_keep_json(json_object()), *by_output = dl2_keep_json(json_object());
-    json_t *step, *steps;
-    char *text = NULL;
-    size_t size, i, k;
-    FILE *out = dl2_need(open_memstream(&text, &size));
-    fprintf(
-        out,
-        "#!/bin/sh\n"
-        "# Submits a study's steps to Slurm, as dl2-study planned them; `make ... ENGINE=slurm`\n"
-        "# runs it and waits. What sbatch reads from SBATCH_PARTITION and the like holds, too.\n"
-        "#   %s\n"
-        "set -eu\n"
-        "jobs=%s/jobs/submitted\n"
-        ": >\"$jobs\"\n"
-        "submit() { # ARRAY OPTION...\n"
-        "    array=$1\n"
-        "    shift\n"
-        "    number=$(sbatch --parsable --job-name=\"dl2-$array\" \"$@\")\n"
-        "    echo \"$array ${number%%%%;*}\" >>\"$jobs\"\n"
-        "}\n"
-        "job() { while read -r array number; do [ \"$array\" != \"$1\" ] || echo \"$number\"; "
-        "done <\"$jobs\"; }\n",
-        plan->command, dl2_shell_quote(plan->study->out));
-    json_array_foreach(plan->steps, i, step)
-    {
-        if (!json_is_true(json_object_get(step, "needed")))
-            continue;
-        const char *array = array_of(step, arrays);
-        if (!json_object_get(arrays, array))
-            json_object_set_new(arrays, array, json_array());
-        json_array_append(json_object_get(arrays, array), step);
-        json_t *path;
-        json_array_foreach(json_object_get(step, "outputs"), k, path)
-        {
-            json_object_set_new(by_output, json_string_value(path), json_string(array));
-        }
-    }
-    const char *array;
-    json_object_foreach(arrays, array, steps)
-    {
-        json_auto_t *on = json_object();
-        json_array_foreach(steps, i, step)
-        {
-            depend_on(on, json_object_get(step, "inputs"), by_output, array);
-            depend_on(on, json_object_get(step, "after"), by_output, array);
-        }
-        save_steps(plan, array, steps);
-        write_array(out, plan, program, array, steps, on);
-    }
-    const char *path = dl2_text("%s/jobs.sh", plan->study->out);
-    dl2_need(fclose(out) == 0 ? text : NULL);
-    dl2_text_save(path, text);
-    chmod(path, 0777);
-    free(text);
+    const char *number = getenv("SLURM_ARRAY_TASK_ID");
+    const char *list = dl2_text_of_file(dl2_text("%s/jobs/%s", out, array));
+    const struct dl2_words names = dl2_words_split(list ? list : "");
+    const unsigned long index = number ? strtoul(number, NULL, 10) : 0;
+    if (!number || index >= names.count)
+        dl2_study_fail(DL2_EXIT_USAGE, "%s/jobs/%s has no job %s", out, array,
+                       number ? number : "without Slurm");
+    return names.at[index];
+}
+
+int dl2_slurm_do(const char *out, const char *step)
+{
+    struct dl2_study_plan plan;
+    if (*step == '@')
+        step = step_of_job(out, step + 1);
+    dl2_plan_read(&plan, out);
+    size_t i = 0;
+    while (i < plan.count && strcmp(plan.steps[i]->name, step) != 0)
+        i++;
+    if (i == plan.count)
+        dl2_study_fail(DL2_EXIT_USAGE, "%s/study-plan.json has no step %s", out, step);
+    const int status = dl2_work_do(&plan, plan.steps[i]);
+    if (status)
+        dl2_progress_note_failed(out, step);
+    return status;
 }
 
 /* ---- To wait for them */
@@ -157,7 +177,7 @@ static void stop(int signal)
 /* Numbers of the jobs that were submitted, with commas between them; "": none. */
 static const char *submitted(const struct dl2_study_plan *plan)
 {
-    const char *text = dl2_text_of_file(dl2_text("%s/jobs/submitted", plan->study->out));
+    const char *text = dl2_text_of_file(dl2_text("%s/jobs/submitted", plan->out));
     const struct dl2_words words = dl2_words_split(text ? text : "");
     struct dl2_words numbers = {0};
     for (size_t i = 1; i < words.count; i += 2)
@@ -184,44 +204,19 @@ static void cancel(const struct dl2_study_plan *plan, const char *numbers)
     struct dl2_words command = {0};
     if (!jobs || !*jobs)
         return;
-    fprintf(stderr, "Jobs %s of %s are canceled\n", numbers, plan->study->out);
+    fprintf(stderr, "Jobs %s of %s are canceled\n", numbers, plan->out);
     dl2_words_add(&command, "scancel");
     dl2_words_add_all(&command, dl2_words_split(jobs));
     dl2_child_ask(command, &unused, &unused);
 }
 
-/* Files of settings have no job. */
-static void save_settings(const struct dl2_study_plan *plan)
-{
-    const char *stage;
-    json_t *settings;
-    json_object_foreach(plan->changed, stage, settings)
-    {
-        dl2_text_save(dl2_plan_stage(plan, stage), dl2_text("%s\n", json_string_value(settings)));
-    }
-}
-
-/* Names the steps that have not ended well, and shows the output of the first. */
+/* Shows what all jobs have printed if one has failed. */
 static int judge(const struct dl2_study_plan *plan)
 {
-    const char *out = plan->study->out;
-    const char *done = dl2_text_of_file(dl2_text("%s/.make/done", out));
+    const char *folder = dl2_text("%s/jobs", plan->out);
     char **names;
-    size_t i, failed = 0;
-    json_t *step;
-    done = dl2_text("\n%s", done ? done : "");
-    json_array_foreach(plan->steps, i, step)
-    {
-        const char *name = dl2_json_get_text(step, "name", "");
-        if (!json_is_true(json_object_get(step, "needed")) ||
-            strstr(done, dl2_text("\n%s\t", name)))
-            continue;
-        fprintf(stderr, "%s was not done\n", name);
-        failed++;
-    }
-    if (!failed)
+    if (dl2_progress_is_done(plan))
         return DL2_EXIT_OK;
-    const char *folder = dl2_text("%s/jobs", out);
     if (dl2_list_names(folder, &names, NULL) == DL2_OK) {
         for (char **name = names; *name; name++)
             if (strstr(*name, ".log")) {
@@ -231,42 +226,34 @@ static int judge(const struct dl2_study_plan *plan)
             }
         dl2_free_list(names);
     }
-    dl2_progress_tell_failed(out, plan->steps);
+    dl2_progress_tell_failed(plan);
     return DL2_EXIT_FAILED;
 }
 
 int dl2_slurm_run(const struct dl2_study_plan *plan, const char *program)
 {
-    const char *out = plan->study->out, *shown = "", *jobs = "";
-    json_t *saved = dl2_need(
-        json_pack("{sOsI}", "steps", plan->steps, "trainers", (json_int_t)plan->study->trainers));
+    const char *shown = "", *jobs = "";
     cancel(plan, submitted(plan)); /* those of a run that was killed */
-    dl2_remove_tree(dl2_text("%s/jobs", out));
-    save_settings(plan);
-    dl2_slurm_save(plan, program);
-    struct dl2_words command = {0};
-    dl2_words_more(&command, "sh", dl2_text("%s/jobs.sh", out), NULL);
+    dl2_remove_tree(dl2_text("%s/jobs", plan->out));
+    dl2_plan_save_settings(plan);
     const struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    const int status = dl2_child_run(command, -1, -1);
-    const char *numbers = submitted(plan);
-    if (status)
+    if (signal(SIGHUP, SIG_IGN) != SIG_IGN) /* nohup */
+        sigaction(SIGHUP, &action, NULL);
+    if (submit(plan, program) != DL2_EXIT_OK)
         is_stopped = 1;
+    const char *numbers = submitted(plan);
     while (!is_stopped && (!(jobs = queued(numbers)) || *jobs)) {
-        const char *text = dl2_progress_text(out, saved);
-        if (!plan->quiet && strcmp(text, shown) != 0) {
-            dl2_progress_line_clear();
-            fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", text);
-            shown = text;
-        }
+        const char *text = dl2_progress_text(plan);
+        if (strcmp(text, shown) != 0)
+            dl2_progress_say(plan);
+        shown = text;
         nanosleep(&(struct timespec){1, 0}, NULL);
     }
     dl2_progress_line_clear();
-    json_decref(saved);
-    if (is_stopped) {
-        cancel(plan, numbers);
-        return DL2_EXIT_FAILED;
-    }
-    return judge(plan);
+    if (!is_stopped)
+        return judge(plan);
+    cancel(plan, numbers);
+    return DL2_EXIT_FAILED;
 }

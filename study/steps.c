@@ -78,7 +78,7 @@ static bool has_changed(const struct dl2_study_settings *study, const char *stam
 }
 
 /* The packages that a dataset comes with or is made by, and what makes it. */
-static void plan_getting(const struct dl2_study_settings *study, json_t *step)
+static void plan_getting(const struct dl2_study_settings *study, struct dl2_step *step)
 {
     const char *name = study->options.dataset;
     struct dl2_words command = {0};
@@ -88,30 +88,28 @@ static void plan_getting(const struct dl2_study_settings *study, json_t *step)
                        "not found",
                        name);
     dl2_words_more(&command, "sh", dl2_text("%s/packages.sh", study->scripts), name, NULL);
-    dl2_step_command(step, command);
+    step->asks = true;
+    dl2_commands_add(&step->commands, command);
     if (!study->data_is_made)
         return;
     command = (struct dl2_words){0};
     dl2_words_more(&command, "env", dl2_text("JOBS=%u", study->jobs), "sh",
                    dl2_text("%s/%s-dataset.sh", study->scripts, name), study->data, NULL);
-    dl2_step_command(step, command);
+    dl2_commands_add(&step->commands, command);
 }
 
 const char *dl2_plan_dataset(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const char *stamp = dl2_plan_stage(plan, "dataset");
-    json_t *step = dl2_plan_step(plan, "dataset", "dataset", stamp);
+    struct dl2_step *step = dl2_plan_step(plan, "dataset", "dataset", stamp);
     if (!step)
         return stamp;
-    dl2_step_set(step, "identity", study->identity);
+    step->identity = study->identity;
     if (study->data_is_named)
         plan_getting(study, step);
-    if (!study->data_is_made) {
-        const struct dl2_words command =
-            dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
-        json_object_set_new(step, "identify", dl2_words_json(command));
-    }
+    if (!study->data_is_made)
+        step->identify = dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
     dl2_plan_close(plan, step, has_changed(study, stamp));
     return stamp;
 }
@@ -124,16 +122,17 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
     struct dl2_words outputs = {0};
     dl2_words_more(&outputs, in_out(plan, "survey.json"), in_out(plan, "survey-groups.tsv"), NULL);
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, "survey", "run", NULL);
+    struct dl2_step *step = dl2_plan_step(plan, "survey", "run", NULL);
     if (!step)
         return outputs;
-    dl2_step_add_all(step, "outputs", outputs);
-    dl2_step_add(step, "inputs", dataset);
-    dl2_step_command(step, dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan),
-                                           "--quiet", "--groups", outputs.at[1], "--json",
-                                           outputs.at[0], study->data, NULL));
-    dl2_step_set(step, "output", in_out(plan, "survey.txt"));
-    json_object_set_new(step, "may_fail_in_part", json_true()); /* unreadable files are in it */
+    dl2_files_add_all(&step->outputs, outputs);
+    dl2_files_add(&step->inputs, dataset);
+    dl2_commands_add(&step->commands,
+                     dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan),
+                                     "--quiet", "--groups", outputs.at[1], "--json", outputs.at[0],
+                                     study->data, NULL));
+    step->output = in_out(plan, "survey.txt");
+    step->may_fail_in_part = true; /* unreadable files are in it */
     dl2_plan_close(plan, step, false);
     return outputs;
 }
@@ -147,10 +146,10 @@ static const char *plan_sensitivity(struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     const char *file = in_out(plan, "tables/sensitivity.json");
     const char *trained = plan_original(plan);
-    json_t *step = dl2_plan_step(plan, "tables/sensitivity", "run", file);
+    struct dl2_step *step = dl2_plan_step(plan, "tables/sensitivity", "run", file);
     if (!step)
         return file;
-    dl2_step_add(step, "inputs", trained);
+    dl2_files_add(&step->inputs, trained);
     dl2_plan_settings(plan, step, "sensitivity", study->options.device);
     struct dl2_words command =
         dl2_study_words(study, "dl2-train", "--evaluate",
@@ -159,9 +158,9 @@ static const char *plan_sensitivity(struct dl2_study_plan *plan)
                         study->options.device, "--threads", jobs_of(plan), "-j", jobs_of(plan),
                         "--out", in_out(plan, "tables/evaluation"), "--quiet", NULL);
     dl2_words_add_all(&command, study->decoding);
-    dl2_step_command(step, command);
-    json_object_set_new(step, "uses_device", json_true());
-    dl2_step_set(step, "log", in_out(plan, ".make/sensitivity.log"));
+    dl2_commands_add(&step->commands, command);
+    step->uses_device = true;
+    step->log = in_out(plan, ".make/sensitivity.log");
     dl2_plan_close(plan, step, false);
     return file;
 }
@@ -176,17 +175,17 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     const bool of_network = strcmp(kind, "network") == 0;
     const char *sensitivity = of_network ? plan_sensitivity(plan) : NULL;
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, dl2_text("tables/%s", kind), "run", file);
+    struct dl2_step *step = dl2_plan_step(plan, dl2_text("tables/%s", kind), "run", file);
     if (!step)
         return file;
-    dl2_step_add(step, "inputs", dataset);
+    dl2_files_add(&step->inputs, dataset);
     dl2_plan_settings(
         plan, step, "tables",
         dl2_text("%s %s %s %s", o->image_size, o->shorts, area ? area : "", filter ? filter : ""));
     struct dl2_words command = dl2_study_words(study, "dl2-transcode", "--fit-tables", file, "-j",
                                                jobs_of(plan), "--quiet", NULL);
     if (of_network) {
-        dl2_step_add(step, "inputs", sensitivity);
+        dl2_files_add(&step->inputs, sensitivity);
         dl2_words_more(&command, "--sensitivity", sensitivity, NULL);
     } else {
         dl2_words_more(&command, "--input-size", o->image_size, NULL);
@@ -198,9 +197,9 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     if (filter)
         dl2_words_more(&command, "--filter", filter, NULL);
     dl2_words_add(&command, study->data);
-    dl2_step_command(step, command);
-    dl2_step_set(step, "log", in_out(plan, dl2_text(".make/tables-%s.log", kind)));
-    json_object_set_new(step, "may_fail_in_part", json_true());
+    dl2_commands_add(&step->commands, command);
+    step->log = in_out(plan, dl2_text(".make/tables-%s.log", kind));
+    step->may_fail_in_part = true;
     dl2_plan_close(plan, step, false);
     return file;
 }
@@ -243,20 +242,20 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
     const char *tables = group == DL2_VARIANTS_PIPELINE  ? dl2_plan_tables(plan, "pipeline")
                          : group == DL2_VARIANTS_NETWORK ? dl2_plan_tables(plan, "network")
                                                          : NULL;
-    json_t *step = dl2_plan_step(plan, names[group], "variants", NULL);
+    struct dl2_step *step = dl2_plan_step(plan, names[group], "variants", NULL);
     if (!step)
         return;
-    dl2_step_add(step, "inputs", dataset);
+    dl2_files_add(&step->inputs, dataset);
     if (tables)
-        dl2_step_add(step, "inputs", tables);
-    dl2_step_add_all(step, "after", *after);
+        dl2_files_add(&step->inputs, tables);
+    dl2_files_add_all(&step->after, *after);
     dl2_plan_settings(plan, step, "transcode",
                       dl2_text("%s %s", study->options.transcode_flags, study->options.variants));
     if (group == DL2_VARIANTS_EXTERNAL)
         dl2_plan_settings(plan, step, "external", study->options.external);
-    dl2_step_command(step, encoding(plan, group));
+    dl2_commands_add(&step->commands, encoding(plan, group));
     if (study->elsewhere)
-        json_object_set_new(step, "elsewhere", json_true());
+        step->elsewhere = true;
     struct dl2_words all = {0};
     bool cut_short = false;
     for (size_t v = 0; v < study->variants.count; v++) {
@@ -266,11 +265,11 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
         const bool is_cut = is_cut_short(file, "complete");
         cut_short |= is_cut;
         dl2_words_add(&all, file);
-        if (dl2_plan_wants(plan, file, json_object_get(step, "inputs"), is_cut))
-            dl2_step_add(step, "outputs", file);
+        if (dl2_plan_wants(plan, file, step->inputs, is_cut))
+            dl2_files_add(&step->outputs, file);
     }
-    if (!json_array_size(json_object_get(step, "outputs")))
-        dl2_step_add_all(step, "outputs", all);
+    if (!step->outputs.count)
+        dl2_files_add_all(&step->outputs, all);
     dl2_words_add_all(after, all);
     dl2_plan_close(plan, step, cut_short);
 }
@@ -334,50 +333,46 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     const char *folder = in_out(plan, "quality");
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
-    json_t *step = dl2_plan_step(plan, "quality", "run", NULL);
-    const char *const settings =
-        dl2_text("%s %s", study->options.image_size, study->options.quality_flags);
+    struct dl2_step *step = dl2_plan_step(plan, "quality", "run", NULL);
     struct dl2_words command = scoring(plan);
     if (study->volumes) /* which have metrics of their own */
         dl2_words_add_command(&command, study->options.quality_flags);
     else
         add_metrics(&command, &study->options);
     dl2_words_add(&command, study->data);
+    if (step)
+        dl2_plan_settings(
+            plan, step, "quality",
+            dl2_text("%s %s", study->options.image_size, study->options.quality_flags));
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v];
         const char *file = dl2_text("%s/%s.json", folder, name);
+        struct dl2_words inputs = {0};
+        dl2_words_more(&inputs, variant_file(plan, name), dl2_plan_stage(plan, "quality"), NULL);
         dl2_words_add(&files, file);
-        if (!step)
-            continue;
-        json_t *alone = json_object();
-        json_object_set_new(alone, "inputs", json_array());
-        dl2_step_add(alone, "inputs", variant_file(plan, name));
-        dl2_plan_settings(plan, alone, "quality", settings);
-        if (dl2_plan_wants(plan, file, json_object_get(alone, "inputs"), false)) {
-            dl2_step_add(step, "outputs", file);
-            dl2_step_add(step, "inputs", variant_file(plan, name));
+        if (step && dl2_plan_wants(plan, file, inputs, false)) {
+            dl2_words_add(&step->outputs, file);
+            dl2_files_add_all(&step->inputs, inputs);
             dl2_words_add(&command, dl2_study_place(study, name));
         }
-        json_decref(alone);
     }
     if (!step)
         return files;
-    dl2_plan_settings(plan, step, "quality", settings);
-    dl2_step_command(step, command);
-    json_object_set_new(step, "may_fail_in_part", json_true());
+    dl2_commands_add(&step->commands, command);
+    step->may_fail_in_part = true;
     dl2_plan_close(plan, step, false);
 
     if (study->volumes) /* of which nobody cuts crops yet */
         return files;
     step = dl2_plan_step(plan, "crops", "run", in_out(plan, "crops/crops.json"));
-    dl2_step_add_all(step, "inputs", files);
+    dl2_files_add_all(&step->inputs, files);
     command = scoring(plan);
     add_crops(&command, &study->options, in_out(plan, "crops"));
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
-    dl2_step_command(step, command);
-    dl2_step_set(step, "clears", in_out(plan, "crops"));
+    dl2_commands_add(&step->commands, command);
+    step->clears = in_out(plan, "crops");
     dl2_plan_close(plan, step, false);
     return files;
 }
@@ -394,10 +389,10 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
         const char *name = study->names.at[n], *file = in_out(plan, dl2_text("load/%s.json", name));
         const char *input = dl2_plan_place_file(plan, name);
         dl2_words_add(&files, file);
-        json_t *step = dl2_plan_step(plan, dl2_text("load/%s", name), "run", file);
+        struct dl2_step *step = dl2_plan_step(plan, dl2_text("load/%s", name), "run", file);
         if (!step)
             continue;
-        dl2_step_add(step, "inputs", input);
+        dl2_files_add(&step->inputs, input);
         dl2_plan_settings(
             plan, step, "load",
             dl2_text("%s %s %s %s", o->image_size, o->batch, jobs_of(plan), o->load_flags));
@@ -407,10 +402,10 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_command(&command, o->load_flags);
         dl2_words_more(&command, "bench", dl2_study_place(study, name), NULL);
-        dl2_step_command(step, command);
-        dl2_step_set(step, "says", dl2_text("Loading %s", name));
-        dl2_step_set(step, "log", in_out(plan, dl2_text(".make/load-%s.log", name)));
-        json_object_set_new(step, "may_fail_in_part", json_true());
+        dl2_commands_add(&step->commands, command);
+        step->says = dl2_text("Loading %s", name);
+        step->log = in_out(plan, dl2_text(".make/load-%s.log", name));
+        step->may_fail_in_part = true;
         dl2_plan_close(plan, step, false);
     }
     return files;
@@ -434,7 +429,8 @@ static void add_limit(struct dl2_words *command, const struct dl2_study_settings
 
 /* Words in braces are filled in when the cell is measured: its file, its round, a folder to work
  * in, and bytes of a cache. */
-void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
+void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
+                   const struct dl2_cell *cell)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
@@ -464,18 +460,16 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
             dl2_words_more(&command, "--cache", "{cache}", NULL);
         dl2_words_more(&command, "bench", place, NULL);
     }
-    json_t *json = json_object();
-    dl2_step_set(json, "path", cell->path);
-    if (cell->once)
-        json_object_set_new(json, "once", json_true());
-    if (cell->cache)
-        dl2_step_set(json, "cache", cell->cache);
-    json_object_set_new(json, "trains", json_boolean(cell->arch != NULL));
-    json_object_set_new(json, "command", dl2_words_json(command));
-    json_array_append_new(json_object_get(step, "cells"), json);
+    step->cells = dl2_keep_more(step->cells, step->cell_count, sizeof *step->cells);
+    step->cells[step->cell_count++] = (struct dl2_measurement){.path = cell->path,
+                                                               .command = command,
+                                                               .cache = cell->cache,
+                                                               .trains = cell->arch != NULL,
+                                                               .once = cell->once};
 }
 
-void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
+void dl2_step_cells(const struct dl2_study_plan *plan, struct dl2_step *step,
+                    const struct dl2_cell *cell)
 {
     const struct dl2_study_settings *study = plan->study;
     struct dl2_cell own = *cell;
@@ -492,11 +486,10 @@ void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const struc
     }
 }
 
-void dl2_step_rounds(const struct dl2_study_plan *plan, json_t *step)
+void dl2_step_rounds(const struct dl2_study_plan *plan, struct dl2_step *step)
 {
-    json_object_set_new(step, "uses_device", json_true());
-    json_object_set_new(step, "rounds", json_integer(plan->study->rounds));
-    json_object_set_new(step, "cells", json_array());
+    step->uses_device = true;
+    step->rounds = plan->study->rounds;
 }
 
 struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan)
@@ -507,19 +500,19 @@ struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan)
     dl2_words_add(&files, in_out(plan, "throughput/.made"));
     dl2_plan_variants(plan);
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, "throughput", "measure", files.at[0]);
+    struct dl2_step *step = dl2_plan_step(plan, "throughput", "measure", files.at[0]);
     if (!step)
         return files;
     dl2_plan_settings(plan, step, "throughput",
                       dl2_text("raw %s %s %s %s %s %s %s %s %s %s", o->train_on, o->archs,
                                o->image_size, o->batch, o->device, jobs_of(plan), o->rounds,
                                o->measure, o->load_flags, o->train_flags));
-    dl2_step_add(step, "inputs", dataset);
+    dl2_files_add(&step->inputs, dataset);
     dl2_step_rounds(plan, step);
     for (size_t n = 0; n < study->train_on.count + 1; n++) {
         const char *name = n ? study->train_on.at[n - 1] : "raw";
         if (n)
-            dl2_step_add(step, "inputs", variant_file(plan, name));
+            dl2_files_add(&step->inputs, variant_file(plan, name));
         dl2_step_cells(plan, step,
                        &(struct dl2_cell){.path = "", .name = name, .workers = jobs_of(plan)});
     }
@@ -536,23 +529,14 @@ struct dl2_words dl2_training_on(const struct dl2_study_settings *study, const c
     return words;
 }
 
-/* Validates on the variant itself, which is what counts, and on the original. */
-const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
-                              const char *settings, const char *subset_of)
+/* What trains, to `folder`; {start} is --restart or --resume. It validates on the variant itself,
+ * which is what counts, and on the original. */
+static struct dl2_words training_command(const struct dl2_study_settings *study,
+                                         const struct dl2_training *training, const char *folder)
 {
-    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
-    const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
-    const char *folder = dl2_text("%s/train/%s", training->root, label);
-    const char *file = dl2_text("%s/experiment_report.json", folder);
-    json_t *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training", file);
-    if (!step)
-        return file;
     const unsigned at_once = training->alone ? 1 : study->trainers;
     const char *threads = dl2_text("%u", dl2_study_threads(study, at_once));
-    dl2_plan_settings(plan, step, training->stage, settings);
-    dl2_step_add_all(step, "inputs", training->inputs);
-    dl2_step_add_all(step, "after", training->after);
     struct dl2_words command = dl2_study_words(study, "dl2-train", "{start}", NULL);
     dl2_words_add_all(&command, training->on);
     dl2_words_more(&command, "--val", dl2_study_place(study, training->validated), NULL);
@@ -565,16 +549,30 @@ const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_trai
                    "--trainers", dl2_text("%u", at_once), NULL);
     dl2_words_add_all(&command, study->decoding);
     dl2_words_add_command(&command, o->train_flags);
-    dl2_step_command(step, command);
+    return command;
+}
+
+const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
+                              const char *settings, const char *subset_of)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
+    const char *folder = dl2_text("%s/train/%s", training->root, label);
+    const char *file = dl2_text("%s/experiment_report.json", folder);
+    struct dl2_step *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training", file);
+    if (!step)
+        return file;
+    dl2_plan_settings(plan, step, training->stage, settings);
+    dl2_files_add_all(&step->inputs, training->inputs);
+    dl2_files_add_all(&step->after, training->after);
+    dl2_commands_add(&step->commands, training_command(study, training, folder));
     const char *below = training->root + strlen(study->out);
-    dl2_step_set(step, "label",
-                 *below ? dl2_text("%s/train/%s", strrchr(training->root, '/') + 1, label) : label);
-    dl2_step_set(step, "log", dl2_text("%s/log", folder));
-    if (subset_of)
-        dl2_step_set(step, "subset_of", subset_of);
-    json_object_set_new(step, "uses_device", json_true());
-    json_object_set_new(step, "alone", json_boolean(training->alone));
-    json_object_set_new(step, "threads", json_integer(dl2_study_threads(study, at_once)));
+    step->label = *below ? dl2_text("%s/train/%s", strrchr(training->root, '/') + 1, label) : label;
+    step->log = dl2_text("%s/log", folder);
+    step->subset_of = subset_of;
+    step->uses_device = true;
+    step->alone = training->alone;
+    step->threads = dl2_study_threads(study, training->alone ? 1 : study->trainers);
     dl2_plan_close(plan, step, is_cut_short(file, "completed"));
     return file;
 }
@@ -651,12 +649,12 @@ static const char *plan_detectable(struct dl2_study_plan *plan)
         return NULL;
     if (study->group_is_survey)
         dl2_plan_survey(plan);
-    json_t *step = dl2_plan_step(plan, "detectable", "run", file);
+    struct dl2_step *step = dl2_plan_step(plan, "detectable", "run", file);
     if (!step)
         return file;
-    dl2_step_add(step, "inputs", variant_file(plan, study->variants.at[0]));
+    dl2_files_add(&step->inputs, variant_file(plan, study->variants.at[0]));
     if (study->group_file)
-        dl2_step_add(step, "inputs", study->group_file);
+        dl2_files_add(&step->inputs, study->group_file);
     dl2_plan_settings(plan, step, "detectable",
                       dl2_text("%s %s", study->options.tolerance, study->options.group));
     struct dl2_words command = dl2_study_words(study, "dl2-report", "--detectable", file,
@@ -665,7 +663,7 @@ static const char *plan_detectable(struct dl2_study_plan *plan)
         dl2_words_more(&command, "--group", study->group, NULL);
     dl2_words_add(&command, study->elsewhere ? dl2_study_place(study, study->variants.at[0])
                                              : study->out);
-    dl2_step_command(step, command);
+    dl2_commands_add(&step->commands, command);
     dl2_plan_close(plan, step, false);
     return file;
 }
@@ -696,13 +694,13 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan)
         const char *run = plan->runs.at[i], *folder = in_out(plan, dl2_text("train/%s", run));
         const char *file = dl2_text("%s/evaluation/evaluation_report.json", folder);
         dl2_words_add(&files, file);
-        json_t *step = dl2_plan_step(plan, dl2_text("matrix/%s", run), "run", file);
+        struct dl2_step *step = dl2_plan_step(plan, dl2_text("matrix/%s", run), "run", file);
         if (!step)
             continue;
-        dl2_step_add(step, "inputs", dl2_text("%s/experiment_report.json", folder));
+        dl2_files_add(&step->inputs, dl2_text("%s/experiment_report.json", folder));
         const char *names = dl2_words_join(study->names, " ");
         dl2_plan_settings(plan, step, "matrix", dl2_text("%s %s", names, study->options.device));
-        dl2_step_add_all(step, "inputs", variants);
+        dl2_files_add_all(&step->inputs, variants);
         struct dl2_words command = dl2_study_words(
             study, "dl2-train", "--evaluate", dl2_text("%s/checkpoint.safetensors", folder), NULL);
         for (size_t n = 0; n < study->names.count; n++)
@@ -711,10 +709,10 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan)
                        "-j", jobs_of(plan), "--out", dl2_text("%s/evaluation", folder), "--quiet",
                        NULL);
         dl2_words_add_all(&command, study->decoding);
-        dl2_step_command(step, command);
-        json_object_set_new(step, "uses_device", json_true());
-        dl2_step_set(step, "says", dl2_text("Evaluating %s", run));
-        dl2_step_set(step, "log", in_out(plan, ".make/evaluation.log"));
+        dl2_commands_add(&step->commands, command);
+        step->uses_device = true;
+        step->says = dl2_text("Evaluating %s", run);
+        step->log = in_out(plan, ".make/evaluation.log");
         dl2_plan_close(plan, step, false);
     }
     return files;
@@ -732,20 +730,20 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
     plan->has_report = true;
     if (study->group_is_survey)
         dl2_plan_survey(plan);
-    json_t *step = dl2_plan_step(plan, "report", "report", page);
+    struct dl2_step *step = dl2_plan_step(plan, "report", "report", page);
     if (!step) { /* of several goals that are made at once, it comes last */
-        size_t i = json_array_size(plan->steps);
-        while (i-- &&
-               strcmp(dl2_json_get_text(json_array_get(plan->steps, i), "name", ""), "report"))
-            ;
-        step = json_incref(json_array_get(plan->steps, i));
-        json_array_remove(plan->steps, i);
-        json_array_append_new(plan->steps, step);
+        size_t i = 0;
+        while (strcmp(plan->steps[i]->name, "report") != 0)
+            i++;
+        step = plan->steps[i];
+        memmove(plan->steps + i, plan->steps + i + 1, (--plan->count - i) * sizeof *plan->steps);
+        plan->steps[plan->count++] = step;
     } else {
         dl2_words_add(&plan->targets, page);
         dl2_plan_settings(plan, step, "report",
                           dl2_text("%s %s %s %s %s %s %s", o->tolerance, names, runs,
-                                   plan->interim ? plan->interim : "", o->group,
+                                   plan->interim ? plan->interim : "",
+                                   *o->group ? dl2_shell_quote(o->group) : "",
                                    study->about ? study->about : "", o->report_flags));
         struct dl2_words command = dl2_study_words(
             study, "dl2-report", "--tolerance", o->tolerance, "--title", study->called, "--command",
@@ -758,21 +756,21 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
             dl2_words_more(&command, "--about", study->about, NULL);
         dl2_words_add_command(&command, o->report_flags);
         dl2_words_more(&command, "-o", page, study->out, NULL);
-        dl2_step_command(step, command);
-        dl2_step_set(step, "output", in_out(plan, ".make/answer"));
+        dl2_commands_add(&step->commands, command);
+        step->output = in_out(plan, ".make/answer");
         if (study->group_file)
-            dl2_step_add(step, "inputs", study->group_file);
+            dl2_files_add(&step->inputs, study->group_file);
     }
     /* A survey and evaluations are shown where they are there; only their goals make them. */
     const char *survey = in_out(plan, "survey.json");
     if (dl2_is_file(survey))
-        dl2_step_add(step, "inputs", survey);
+        dl2_files_add(&step->inputs, survey);
     for (size_t i = 0; i < plan->runs.count; i++) {
         const char *evaluation =
             in_out(plan, dl2_text("train/%s/evaluation/evaluation_report.json", plan->runs.at[i]));
         if (dl2_is_file(evaluation))
-            dl2_step_add(step, "inputs", evaluation);
+            dl2_files_add(&step->inputs, evaluation);
     }
-    dl2_step_add_all(step, "inputs", inputs);
+    dl2_files_add_all(&step->inputs, inputs);
     dl2_plan_close(plan, step, !dl2_is_file(in_out(plan, "report/answer.json")));
 }

@@ -106,15 +106,26 @@ const char *dl2_words_join(struct dl2_words words, const char *separator)
     return text;
 }
 
+void dl2_put(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, dl2_need(value)) < 0)
+        dl2_need(NULL);
+}
+
+json_t *dl2_text_json(const char *text)
+{
+    json_t *json = json_string(text);
+    if (!json)
+        dl2_study_fail(DL2_EXIT_USAGE, "\"%s\" is not UTF-8, and a plan's texts are", text);
+    return json;
+}
+
 json_t *dl2_words_json(struct dl2_words words)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < words.count; i++) {
-        json_t *word = json_string(words.at[i]);
-        if (!word || json_array_append_new(array, word) < 0)
-            dl2_study_fail(DL2_EXIT_USAGE, "\"%s\" is not UTF-8, and a plan's names are",
-                           words.at[i]);
-    }
+    json_t *array = dl2_need(json_array());
+    for (size_t i = 0; i < words.count; i++)
+        if (json_array_append_new(array, dl2_text_json(words.at[i])) < 0)
+            dl2_need(NULL);
     return array;
 }
 
@@ -125,7 +136,8 @@ struct dl2_words dl2_words_of_json(const json_t *array)
     json_t *word;
     json_array_foreach(array, i, word)
     {
-        dl2_words_add(&words, json_string_value(word));
+        if (json_is_string(word))
+            dl2_words_add(&words, json_string_value(word));
     }
     return words;
 }

@@ -33,7 +33,10 @@ void dl2_words_add_command(struct dl2_words *words, const char *text);
 const char *dl2_flags_value(const char *flags, const char *option);
 bool dl2_words_have(struct dl2_words words, const char *word);
 const char *dl2_words_join(struct dl2_words words, const char *separator);
-/* A new array of strings. */
+/* Sets a member to a new value, which is NULL where memory ran out. */
+void dl2_put(json_t *object, const char *key, json_t *value);
+/* A new string, which ends the program where the text is not UTF-8; a new array of them. */
+json_t *dl2_text_json(const char *text);
 json_t *dl2_words_json(struct dl2_words words);
 /* The strings of an array, which are borrowed. */
 struct dl2_words dl2_words_of_json(const json_t *array);

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does one step of a plan, as a rule of make or a job of a cluster asks for it. */
+/* Does one step of a plan. */
 #ifndef DL2_STUDY_WORK_H
 #define DL2_STUDY_WORK_H
 
-#include "study/text.h"
+#include "study/plan.h"
 
-/* A step that is being done. */
-struct dl2_work {
-    const char *out; /* the study's folder */
-    const json_t *step;
-    bool is_job; /* of a cluster, whose resources say what runs beside it */
-};
-
-/* Does the step `name` of OUT/study-plan.json, or with "@ARRAY" the one of a job of Slurm's; alone
- * on the machine or beside other trainings, as the plan says; says what failed on stderr. Returns
+/* Does the step and notes that it is done (study/progress.h); says what failed on stderr. Returns
  * an exit status. */
-int dl2_work_do(const char *out, const char *name);
+int dl2_work_do(const struct dl2_study_plan *plan, const struct dl2_step *step);
 
-/* ---- For the kinds of work */
+/* ---- For the kinds of work, which return exit statuses */
 
-const char *dl2_work_text(const struct dl2_work *work, const char *key); /* or NULL */
-struct dl2_words dl2_work_list(const struct dl2_work *work, const char *key);
-/* The step's command of that number, with {KEY} words replaced by NULL-ended pairs KEY, VALUE. */
-struct dl2_words dl2_work_command(const json_t *words, ...) __attribute__((sentinel));
+int dl2_work_dataset(const char *out, const struct dl2_step *step);
+int dl2_work_variants(const char *out, const struct dl2_step *step);
+int dl2_work_measure(const char *out, const struct dl2_step *step);
+int dl2_work_training(const char *out, const struct dl2_step *step);
+
+/* The command, with {KEY} words replaced by NULL-ended pairs KEY, VALUE. */
+struct dl2_words dl2_work_command(struct dl2_words command, ...) __attribute__((sentinel));
 /* Opens a file for a program's output. */
 int dl2_work_open(const char *path);
 /* Copies a file to stdout or stderr. */
@@ -38,12 +33,5 @@ long long dl2_work_time(const char *path);
 void dl2_work_make_folder_of(const char *path);
 /* Runs a command; prints it first where V=1 asks for that. */
 int dl2_work_run(struct dl2_words command, int out, int err);
-
-/* They return exit statuses. */
-int dl2_work_dataset(const struct dl2_work *work);
-int dl2_work_variants(const struct dl2_work *work);
-int dl2_work_measure(const struct dl2_work *work);
-int dl2_work_training(const struct dl2_work *work);
-int dl2_work_report(const struct dl2_work *work);
 
 #endif

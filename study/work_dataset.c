@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common/json.h"
 #include "common/option.h"
 #include "study/child.h"
 #include "study/work.h"
@@ -10,33 +9,30 @@
 #include <unistd.h>
 
 /* Installs packages, and makes the dataset. */
-static int get_dataset(const struct dl2_work *work)
+static int get_dataset(const struct dl2_step *step)
 {
     enum { INSTALLED = 3 }; /* packages.sh: it had something to install */
-    const json_t *commands = json_object_get(work->step, "commands");
     int status = 0;
-    for (size_t i = 0; i < json_array_size(commands) && status == 0; i++) {
-        status = dl2_work_run(dl2_words_of_json(json_array_get(commands, i)), -1, -1);
+    for (size_t i = 0; i < step->commands.count && status == 0; i++) {
+        status = dl2_work_run(step->commands.at[i], -1, -1);
         status = status == INSTALLED ? 0 : status;
     }
     return status;
 }
 
 /* The stamp is as old as the last look at the dataset was, so that a change made since is seen. */
-int dl2_work_dataset(const struct dl2_work *work)
+int dl2_work_dataset(const char *out, const struct dl2_step *step)
 {
-    const char *stamp = dl2_work_list(work, "outputs").at[0];
+    const char *stamp = step->outputs.at[0];
     const char *looked = dl2_text("%s.looked", stamp);
     dl2_work_make_folder_of(stamp);
-    dl2_text_save(dl2_text("%s/.make/owner", work->out),
-                  dl2_text("%s\n", dl2_work_text(work, "identity")));
+    dl2_text_save(dl2_text("%s/.make/owner", out), dl2_text("%s\n", step->identity));
     close(dl2_work_open(looked));
-    if (get_dataset(work) != 0)
+    if (get_dataset(step) != 0)
         return DL2_EXIT_FAILED;
-    const json_t *identify = json_object_get(work->step, "identify");
     const char *output = "", *messages, *key = "\nfingerprint\t";
-    if (identify) {
-        dl2_child_ask(dl2_words_of_json(identify), &output, &messages);
+    if (step->identify.count) {
+        dl2_child_ask(step->identify, &output, &messages);
         output = dl2_text("\n%s", output);
         output = strstr(output, key) ? strstr(output, key) + strlen(key) : "";
     }

@@ -24,23 +24,23 @@
 #include <unistd.h>
 
 struct rounds {
-    const struct dl2_work *work;
+    const struct dl2_step *step;
     const char *folder;
     size_t count;
 };
 
 /* The cells of a round, from 1, in its order. */
-static size_t order_of(const struct rounds *rounds, size_t round, const json_t ***out)
+static size_t order_of(const struct rounds *rounds, size_t round,
+                       const struct dl2_measurement ***out)
 {
-    json_t *cells = json_object_get(rounds->work->step, "cells"), *cell;
-    const json_t **all = dl2_keep(json_array_size(cells), sizeof *all, "the cells");
-    const json_t **ordered = dl2_keep(json_array_size(cells), sizeof *ordered, "the cells");
+    const struct dl2_step *step = rounds->step;
+    const struct dl2_measurement **all = dl2_keep(step->cell_count, sizeof *all, "the cells");
+    const struct dl2_measurement **ordered =
+        dl2_keep(step->cell_count, sizeof *ordered, "the cells");
     size_t count = 0, i;
-    json_array_foreach(cells, i, cell)
-    {
-        if (round == 1 || !json_is_true(json_object_get(cell, "once")))
-            all[count++] = cell;
-    }
+    for (i = 0; i < step->cell_count; i++)
+        if (round == 1 || !step->cells[i].once)
+            all[count++] = &step->cells[i];
     const size_t pair = (round - 1) / 2, pairs = (rounds->count + 1) / 2;
     const size_t start = pairs > 1 ? count * pair / (2 * (pairs - 1)) : 0;
     for (i = 0; i < count; i++)
@@ -50,17 +50,15 @@ static size_t order_of(const struct rounds *rounds, size_t round, const json_t *
 }
 
 /* Percent of the original's bytes, which any variant knows. */
-static const char *cache_of(const struct dl2_work *work, const json_t *cell)
+static const char *cache_of(const struct dl2_step *step, const char *percent)
 {
-    const char *percent = dl2_json_get_text(cell, "cache", NULL);
+    long long bytes = 0;
     if (!percent)
         return "";
-    long long bytes = 0;
-    const struct dl2_words inputs = dl2_work_list(work, "inputs");
-    for (size_t i = 0; i < inputs.count && !bytes; i++) {
+    for (size_t i = 0; i < step->inputs.count && !bytes; i++) {
         json_auto_t *json = NULL;
-        if (strstr(inputs.at[i], "dl2-variant.json") &&
-            dl2_json_load(inputs.at[i], NULL, &json, NULL) == DL2_OK)
+        if (strstr(step->inputs.at[i], "dl2-variant.json") &&
+            dl2_json_load(step->inputs.at[i], NULL, &json, NULL) == DL2_OK)
             bytes = dl2_json_get_integer(json, "source_bytes", 0);
     }
     return dl2_text("%lld", bytes * strtoll(percent, NULL, 10) / 100);
@@ -78,38 +76,36 @@ static void note_order(const struct rounds *rounds, size_t round, const char *pa
         dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written: %s", name, strerror(errno));
 }
 
-static int measure(const struct rounds *rounds, size_t round, const json_t *cell, const char *file)
+static int measure(const struct rounds *rounds, size_t round, const struct dl2_measurement *cell,
+                   const char *file)
 {
-    const char *path = dl2_json_get_text(cell, "path", "");
     const char *log = dl2_text("%s/.log", rounds->folder);
     const char *folder = dl2_text("%s/.work", rounds->folder);
-    const bool trains = json_is_true(json_object_get(cell, "trains"));
-    const char *result = dl2_text(trains ? "%s/rate_report.json" : "%s.json", folder);
+    const char *result = dl2_text(cell->trains ? "%s/rate_report.json" : "%s.json", folder);
     const struct dl2_words command = dl2_work_command(
-        json_object_get(cell, "command"), "{file}", result, "{work}", folder, "{round}",
-        dl2_text("%zu", round), "{cache}", cache_of(rounds->work, cell), NULL);
-    note_order(rounds, round, path);
+        cell->command, "{file}", result, "{work}", folder, "{round}", dl2_text("%zu", round),
+        "{cache}", cache_of(rounds->step, cell->cache), NULL);
+    note_order(rounds, round, cell->path);
     dl2_work_make_folder_of(file);
     unlink(result);
     const int out = dl2_work_open(log), status = dl2_work_run(command, out, out);
     close(out);
-    if ((status == 0 || (status == 1 && !trains)) && rename(result, file) == 0)
+    if ((status == 0 || (status == 1 && !cell->trains)) && rename(result, file) == 0)
         return DL2_EXIT_OK;
     dl2_progress_line_clear();
     dl2_work_show(log, STDERR_FILENO);
-    fprintf(stderr, "The speed of %s could not be measured: see above\n", path);
+    fprintf(stderr, "The speed of %s could not be measured: see above\n", cell->path);
     return DL2_EXIT_FAILED;
 }
 
 static int measure_round(const struct rounds *rounds, size_t round)
 {
-    const json_t **cells;
+    const struct dl2_measurement **cells;
     const size_t count = order_of(rounds, round, &cells);
     int status = DL2_EXIT_OK;
     bool said = false;
     for (size_t i = 0; i < count && status == DL2_EXIT_OK; i++) {
-        const char *path = dl2_json_get_text(cells[i], "path", "");
-        const char *file = dl2_text("%s/%s/round-%zu.json", rounds->folder, path, round);
+        const char *file = dl2_text("%s/%s/round-%zu.json", rounds->folder, cells[i]->path, round);
         if (access(file, F_OK) == 0)
             continue;
         if (!said)
@@ -123,12 +119,12 @@ static int measure_round(const struct rounds *rounds, size_t round)
 /* Says what a command said if it failed. */
 static int prepare(const struct rounds *rounds)
 {
-    const json_t *commands = json_object_get(rounds->work->step, "commands");
+    const struct dl2_commands commands = rounds->step->commands;
     const char *log = dl2_text("%s/.log", rounds->folder);
     int status = 0;
-    for (size_t i = 0; i < json_array_size(commands) && status == 0; i++) {
+    for (size_t i = 0; i < commands.count && status == 0; i++) {
         const int out = dl2_work_open(log);
-        status = dl2_work_run(dl2_words_of_json(json_array_get(commands, i)), out, out);
+        status = dl2_work_run(commands.at[i], out, out);
         close(out);
     }
     if (status == 0)
@@ -139,16 +135,15 @@ static int prepare(const struct rounds *rounds)
     return DL2_EXIT_FAILED;
 }
 
-int dl2_work_measure(const struct dl2_work *work)
+int dl2_work_measure(const char *out, const struct dl2_step *step)
 {
-    const char *made = dl2_work_list(work, "outputs").at[0];
-    const struct rounds rounds = {work, dl2_path_folder(made),
-                                  (size_t)dl2_json_get_integer(work->step, "rounds", 1)};
+    const char *made = step->outputs.at[0];
+    const struct rounds rounds = {step, dl2_path_folder(made), step->rounds};
     const char *begun = dl2_text("%s/.begun", rounds.folder);
-    const struct dl2_words inputs = dl2_work_list(work, "inputs");
     bool anew = access(begun, F_OK) != 0;
-    for (size_t i = 0; i < inputs.count; i++)
-        anew |= dl2_work_time(inputs.at[i]) > dl2_work_time(begun);
+    (void)out;
+    for (size_t i = 0; i < step->inputs.count; i++)
+        anew |= dl2_work_time(step->inputs.at[i]) > dl2_work_time(begun);
     if (anew) {
         dl2_remove_tree(rounds.folder);
         close(dl2_work_open(begun));

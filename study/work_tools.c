@@ -14,19 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *dl2_work_text(const struct dl2_work *work, const char *key)
+struct dl2_words dl2_work_command(struct dl2_words words, ...)
 {
-    return dl2_json_get_text(work->step, key, NULL);
-}
-
-struct dl2_words dl2_work_list(const struct dl2_work *work, const char *key)
-{
-    return dl2_words_of_json(json_object_get(work->step, key));
-}
-
-struct dl2_words dl2_work_command(const json_t *words, ...)
-{
-    struct dl2_words command = dl2_words_of_json(words);
+    struct dl2_words command = {0};
+    dl2_words_add_all(&command, words);
     va_list args;
     va_start(args, words);
     for (const char *key; (key = va_arg(args, const char *));) {

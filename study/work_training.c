@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 /* What was interrupted is resumed, unless options or images have changed since. */
-static bool can_resume(const struct dl2_work *work, const char *report)
+static bool can_resume(const struct dl2_step *step, const char *report)
 {
     json_auto_t *json = NULL;
     bool can = dl2_json_load(report, NULL, &json, NULL) == DL2_OK &&
                json_is_false(json_object_get(json, "completed"));
-    const struct dl2_words inputs = dl2_work_list(work, "inputs");
-    for (size_t i = 0; i < inputs.count; i++)
-        can = can && dl2_work_time(inputs.at[i]) <= dl2_work_time(report);
+    for (size_t i = 0; i < step->inputs.count; i++)
+        can = can && dl2_work_time(step->inputs.at[i]) <= dl2_work_time(report);
     return can;
 }
 
@@ -29,17 +28,15 @@ static double bytes_of(const char *report)
 }
 
 /* As many of the original's images as have the variant's bytes. */
-static const char *subset(const struct dl2_work *work)
+static const char *subset(const struct dl2_step *step)
 {
-    const char *twin = dl2_work_text(work, "subset_of");
-    if (!twin)
+    if (!step->subset_of)
         return "";
-    const struct dl2_words inputs = dl2_work_list(work, "inputs");
     double raw = 0;
-    for (size_t i = 0; i < inputs.count; i++)
-        if (strstr(inputs.at[i], "/train/raw/"))
-            raw = bytes_of(inputs.at[i]);
-    const double own = bytes_of(twin);
+    for (size_t i = 0; i < step->inputs.count; i++)
+        if (strstr(step->inputs.at[i], "/train/raw/"))
+            raw = bytes_of(step->inputs.at[i]);
+    const double own = bytes_of(step->subset_of);
     return dl2_text("%.6g%%", own < raw ? 100 * own / raw : 100);
 }
 
@@ -55,27 +52,26 @@ static const char *accuracy_of(const char *report)
                : "not validated";
 }
 
-int dl2_work_training(const struct dl2_work *work)
+int dl2_work_training(const char *out, const struct dl2_step *step)
 {
-    const char *report = dl2_work_list(work, "outputs").at[0];
-    const char *label = dl2_work_text(work, "label"), *log = dl2_work_text(work, "log");
-    const char *began = dl2_text("%s.began", log);
+    const char *report = step->outputs.at[0], *began = dl2_text("%s.began", step->log);
+    (void)out;
     dl2_work_make_folder_of(report);
     const struct dl2_words command = dl2_work_command(
-        json_array_get(json_object_get(work->step, "commands"), 0), "{start}",
-        can_resume(work, report) ? "--resume" : "--restart", "{subset}", subset(work), NULL);
+        step->commands.at[0], "{start}", can_resume(step, report) ? "--resume" : "--restart",
+        "{subset}", subset(step), NULL);
     close(dl2_work_open(began));
-    const int out = dl2_work_open(log), status = dl2_work_run(command, out, out);
-    close(out);
+    const int log = dl2_work_open(step->log), status = dl2_work_run(command, log, log);
+    close(log);
     const bool done = status == 0 && dl2_work_time(report) >= dl2_work_time(began) &&
                       dl2_work_is_true(report, "completed");
     unlink(began);
     if (done) {
-        dl2_work_say("Trained %s: %s", label, accuracy_of(report));
+        dl2_work_say("Trained %s: %s", step->label, accuracy_of(report));
         return DL2_EXIT_OK;
     }
     dl2_progress_line_clear();
-    dl2_work_show(log, STDERR_FILENO);
-    fprintf(stderr, "Training %s failed: its output is above, and in %s\n", label, log);
+    dl2_work_show(step->log, STDERR_FILENO);
+    fprintf(stderr, "Training %s failed: its output is above, and in %s\n", step->label, step->log);
     return DL2_EXIT_FAILED;
 }

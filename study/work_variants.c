@@ -11,17 +11,17 @@
 
 /* Other options may ask for another container, and dl2-transcode refuses to write one over the
  * other, so an old one is removed. A variant of the same container is gone on with. */
-static void remove_other_container(const struct dl2_work *work, const struct dl2_words *command,
-                                   const char *file)
+static void remove_other_container(const char *out, const struct dl2_step *step, const char *file)
 {
+    const struct dl2_words command = step->commands.at[0];
     const char *folder = dl2_path_folder(file);
-    const char *stamp = dl2_text("%s/.make/transcode", work->out);
+    const char *stamp = dl2_text("%s/.make/transcode", out);
     if (!dl2_is_folder(folder) ||
         (dl2_is_file(file) && dl2_work_time(file) >= dl2_work_time(stamp)))
         return;
-    bool goes = json_is_true(json_object_get(work->step, "elsewhere"));
-    for (size_t i = 0; i < command->count; i++)
-        goes |= strncmp(command->at[i], "--con", 5) == 0;
+    bool goes = step->elsewhere;
+    for (size_t i = 0; i < command.count; i++)
+        goes |= strncmp(command.at[i], "--con", 5) == 0;
     json_auto_t *variant = NULL;
     if (goes || !dl2_is_file(file) || dl2_json_load(file, NULL, &variant, NULL) < 0 ||
         !json_object_get(variant, "codec") || json_object_get(variant, "container"))
@@ -30,16 +30,14 @@ static void remove_other_container(const struct dl2_work *work, const struct dl2
 
 /* Images that can't be read don't end a study: the report names them. A run that failed as a whole
  * writes no facts, so only variants with facts are up to date, whatever older runs have left. */
-int dl2_work_variants(const struct dl2_work *work)
+int dl2_work_variants(const char *out, const struct dl2_step *step)
 {
-    const struct dl2_words files = dl2_work_list(work, "outputs");
-    const struct dl2_words command =
-        dl2_words_of_json(json_array_get(json_object_get(work->step, "commands"), 0));
-    const char *facts = dl2_text("%s/.make/facts", work->out);
+    const struct dl2_words files = step->outputs;
+    const char *facts = dl2_text("%s/.make/facts", out);
     for (size_t i = 0; i < files.count; i++)
-        remove_other_container(work, &command, files.at[i]);
+        remove_other_container(out, step, files.at[i]);
     dl2_remove_tree(facts);
-    const int status = dl2_work_run(command, -1, -1);
+    const int status = dl2_work_run(step->commands.at[0], -1, -1);
     bool all = status == 0 || status == 1;
     for (size_t i = 0; i < files.count; i++) {
         const char *name = dl2_path_base(dl2_path_folder(files.at[i]));
@@ -47,7 +45,7 @@ int dl2_work_variants(const struct dl2_work *work)
         if (status > 1 || !dl2_work_is_true(fact, "complete")) {
             fprintf(stderr, "%s could not be made: see above\n", name);
             all = false;
-        } else if (json_is_true(json_object_get(work->step, "elsewhere"))) {
+        } else if (step->elsewhere) {
             dl2_text_save(files.at[i], dl2_text_of_file(fact));
         } else {
             utimensat(AT_FDCWD, files.at[i], NULL, 0);

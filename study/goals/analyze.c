@@ -15,11 +15,11 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
     const struct dl2_words variants = dl2_plan_variants(plan), scores = dl2_plan_quality(plan);
     dl2_words_add(&plan->targets, file);
     dl2_words_add(&plan->shown, table);
-    json_t *step = dl2_plan_step(plan, dl2_text("analysis/%s", arch), "run", file);
+    struct dl2_step *step = dl2_plan_step(plan, dl2_text("analysis/%s", arch), "run", file);
     if (!step)
         return;
-    dl2_step_add_all(step, "inputs", variants);
-    dl2_step_add_all(step, "inputs", scores);
+    dl2_files_add_all(&step->inputs, variants);
+    dl2_files_add_all(&step->inputs, scores);
     dl2_plan_settings(
         plan, step, "analyze",
         dl2_text("%s %s %s %s %s", o->image_size, o->batch, jobs, o->device, o->train_flags));
@@ -29,7 +29,7 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
                         "--epochs", "4", "--batch", o->batch, "--image-size", o->image_size,
                         "--device", o->device, "--threads", jobs, "--out", folder, "--quiet", NULL);
     dl2_words_add_command(&command, o->train_flags);
-    dl2_step_command(step, command);
+    dl2_commands_add(&step->commands, command);
     command = dl2_study_words(study, "dl2-load", "analyze", "-j", jobs, "--quiet", NULL);
     dl2_words_add_all(&command, study->decoding);
     dl2_words_more(&command, "--device-report", dl2_text("%s/experiment_report.json", folder),
@@ -37,12 +37,12 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
                    NULL);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
-    dl2_step_command(step, command);
-    json_object_set_new(step, "uses_device", json_true());
-    dl2_step_set(step, "says", dl2_text("Analyzing %s", arch));
-    dl2_step_set(step, "output", table);
-    dl2_step_set(step, "log", dl2_text("%s/log", folder));
-    json_object_set_new(step, "may_fail_in_part", json_true());
+    dl2_commands_add(&step->commands, command);
+    step->uses_device = true;
+    step->says = dl2_text("Analyzing %s", arch);
+    step->output = table;
+    step->log = dl2_text("%s/log", folder);
+    step->may_fail_in_part = true;
     dl2_plan_close(plan, step, false);
 }
 

@@ -128,7 +128,8 @@ static void check_loading(const struct dl2_study_settings *study, bool is_asked)
 }
 
 /* Copies all variants to where they are to be read from; the same again does nothing. */
-static void add_copies(struct dl2_study_plan *plan, json_t *step, const struct storage *storage)
+static void add_copies(struct dl2_study_plan *plan, struct dl2_step *step,
+                       const struct storage *storage)
 {
     const struct dl2_study_settings *study = plan->study;
     const char *container = dl2_flags_value(study->options.transcode_flags, "--container");
@@ -140,13 +141,13 @@ static void add_copies(struct dl2_study_plan *plan, json_t *step, const struct s
             dl2_words_more(&command, "--container", container ? container : "tar", NULL);
         dl2_words_more(&command, dl2_study_place(study, name),
                        dl2_text("%s/%s", storage->root, name), NULL);
-        dl2_step_command(step, command);
+        dl2_commands_add(&step->commands, command);
     }
 }
 
 /* A storage's cells: each variant with each number of workers. */
-static void add_storage(struct dl2_study_plan *plan, json_t *step, const struct storage *storage,
-                        struct dl2_words workers)
+static void add_storage(struct dl2_study_plan *plan, struct dl2_step *step,
+                        const struct storage *storage, struct dl2_words workers)
 {
     const struct dl2_study_settings *study = plan->study;
     if (storage->root)
@@ -180,7 +181,7 @@ static struct dl2_words some_workers(unsigned jobs)
 
 /* What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing
  * else caches. */
-static void add_cache_cells(struct dl2_study_plan *plan, json_t *step, const char *cache)
+static void add_cache_cells(struct dl2_study_plan *plan, struct dl2_step *step, const char *cache)
 {
     const struct dl2_study_settings *study = plan->study;
     const char *jobs = dl2_text("%u", study->jobs);
@@ -216,7 +217,7 @@ static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
     const struct dl2_words variants = dl2_plan_variants(plan);
     struct dl2_words files = {0};
     dl2_words_add(&files, dl2_text("%s/loading/.made", study->out));
-    json_t *step = dl2_plan_step(plan, "loading", "measure", files.at[0]);
+    struct dl2_step *step = dl2_plan_step(plan, "loading", "measure", files.at[0]);
     if (!step)
         return files;
     dl2_plan_settings(plan, step, "loading",
@@ -225,8 +226,8 @@ static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
                                o->device, study->jobs, o->rounds, o->measure,
                                dl2_words_join(workers, " "), dl2_words_join(storages, " "),
                                dl2_words_join(caches, " "), o->load_flags, o->train_flags));
-    dl2_step_add(step, "inputs", dl2_plan_dataset(plan));
-    dl2_step_add_all(step, "inputs", variants);
+    dl2_files_add(&step->inputs, dl2_plan_dataset(plan));
+    dl2_files_add_all(&step->inputs, variants);
     dl2_step_rounds(plan, step);
     for (size_t s = 0; s < storages.count; s++) {
         const struct storage storage = storage_of(storages.at[s], dl2_words_join(storages, " "));

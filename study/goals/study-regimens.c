@@ -50,11 +50,16 @@ static void check_regimens(const struct dl2_study_settings *study, bool is_asked
                                        "REGIMENS=\"jpeg-10:20,raw:10\"");
     for (size_t i = 0; i < list.count; i++) {
         const struct regimen regimen = read_regimen(study, list.at[i]);
-        for (size_t v = 0; v < regimen.variants.count; v++)
-            if (!dl2_words_have(study->names, regimen.variants.at[v]))
+        for (size_t v = 0; v < regimen.variants.count; v++) {
+            const char *name = regimen.variants.at[v], *place = dl2_study_place(study, name);
+            if (!dl2_words_have(study->names, name))
                 dl2_setting_refuse("REGIMENS", text,
                                    "%s: %s is neither raw nor among the variants %s", list.at[i],
-                                   regimen.variants.at[v], dl2_words_join(study->variants, " "));
+                                   name, dl2_words_join(study->variants, " "));
+            if (strchr(place, ','))
+                dl2_setting_refuse("REGIMENS", text, "%s: %s lies in %s, which has a comma",
+                                   list.at[i], name, place);
+        }
         struct dl2_words command = dl2_study_words(study, "dl2-train", "--stages", "", "--batch",
                                                    study->options.batch, NULL);
         /* The variants may not be there yet: the dataset stands for them. */

@@ -100,7 +100,7 @@ if [ -n "${PYTHON3:-}" ] && [ -e "$bundle/libexec/make_images" ] && [ "${codecs#
     grep -q 'restart tiles, cpu' "$work/results/results.md" || fail "$(cat "$work/results/results.md")"
 fi
 # The makefile finds the programs.
-expect 0 make -f "$bundle/share/dl2/study.mk" DATASET="$work/data/photos" OUT="$work/out2" CODECS="${codecs%%,*}" QUALITIES=50 variants
+expect 0 "$bundle/bin/dl2-study" run --dataset "$work/data/photos" --out "$work/out2" --codecs "${codecs%%,*}" --qualities 50 variants
 
 # Nothing but libc: no folder of this machine is there.
 PATH=$PATH:/usr/sbin:/sbin # chroot, mount

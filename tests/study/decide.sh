@@ -33,7 +33,7 @@ grep -q 'looks after 2, 3 and 4' results/report/report.html || fail "the report 
 grep -q 'DECIDE=yes' results/report/report.html || fail "the command that makes it again is another"
 grep -q 'Changed after' results/report/report.html && fail "seeds that were planned are a change"
 
-# Nothing twice, and -n trains nothing.
+# Nothing twice, and a plan trains nothing.
 touch mark
 expect 0 decide
 [ -z "$(find results/train results/report -newer mark -name '*.json' -o -newer mark -name '*.html')" ] || fail "made again"
@@ -41,8 +41,9 @@ expect 0 decide new-plan
 expect 0 decide
 [ -z "$(find results/train -newer mark -name '*.json')" ] || fail "trained again for a new plan"
 grep -q '1 earlier plan of this study was given up' results/report/report.html || fail "new-plan is not said"
-expect 0 decide OUT=other -n
-[ ! -e other/train ] || fail "-n trains"
+expect 0 planned IMAGE_SIZE=16 DECIDE=yes OUT=other
+grep -q '^train/jpeg-85/convnet/seed-2, beside others$' out && grep -q 'first round' out || fail "the plan: $(cat out)"
+! grep -q '^train/jpeg-85/convnet/seed-3' out && [ ! -e other/train ] || fail "a plan trains"
 
 # Groups of images go into decisions, so they are there before the first.
 expect 0 decide OUT=grouped GROUP=survey
@@ -58,22 +59,35 @@ for wrong in DECIDE=no BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
 done
 
 # With FORECAST, what tuning finds to lose more than the tolerance is trained on last, or not at all: here jpeg-10
-# loses 4 to 6 points, jpeg-90 0.5 to 2.5. make and dl2-report are stand-ins: one says what it is asked for, the
-# other what it was told to.
-mkdir -p fake/programs
-for program in dl2-study dl2-transcode dl2-quality dl2-load dl2-train; do ln -s "$builddir/$program" fake/programs/; done
-cat >fake/make <<'END'
+# loses 4 to 6 points, jpeg-90 0.5 to 2.5. dl2-train and dl2-report are stand-ins: one notes what it is to train, the
+# other says what it was told to.
+mkdir programs
+for program in dl2-transcode dl2-quality dl2-load; do ln -s "$builddir/$program" programs/; done
+cat >programs/dl2-train <<END
 #!/bin/sh
-while [ "$1" != -f ]; do shift; done
-sed -n '/^all:/,/^FORCE/s,^ *study-fake/\(.*\)/experiment_report.json.*,\1,p' "$2" | sed 's,^train/,,' | paste -sd ' '
+for word; do [ "\$word" != --list ] || exec "$builddir/dl2-train" "\$@"; done
+report=experiment_report
+for word; do
+    case \$last in --out) out=\$word ;; esac
+    case \$word in --evaluate) report=evaluation_report ;; esac
+    last=\$word
+done
+[ ! -e slow ] || sleep 1.1
+mkdir -p "\$out"
+echo '{"schema": "dl2-train/1", "completed": true}' >"\$out/\$report.json"
+[ \$report != experiment_report ] || echo "\${out#*/}" | sed 's,^train/,,' >>trained
 END
-cat >fake/programs/dl2-report <<END
+cat >programs/dl2-report <<END
 #!/bin/sh
-case " \$* " in
-*' --help '*) exec "$builddir/dl2-report" "\$@" ;;
-*' --forecast '*) cat forecasts.json ;;
-*) cat decisions.json ;;
-esac
+while [ \$# -gt 0 ]; do
+    case \$1 in
+    --help) exit ;;
+    --detectable) : >"\$2" && exit ;;
+    --forecast) exec cat forecasts.json ;;
+    --decide) echo decided >>trained; exec cat decisions.json ;;
+    esac
+    shift
+done
 END
 cat >forecasts.json <<'END'
 {"schema": "dl2-forecasts/1", "forecasts": [{"network": "convnet", "variant": "jpeg-10", "loss": 5, "half": 1},
@@ -84,32 +98,26 @@ cat >decisions.json <<'END'
  {"network": "convnet", "variant": "jpeg-90", "state": "within", "seeds": 0},
  {"network": "convnet", "variant": "raw", "state": "done", "seeds": 0}]}
 END
-chmod +x fake/make fake/programs/dl2-report
+chmod +x programs/*
+stand_in() { study OUT=stand-in QUALITIES='10 90' SEEDS='3 1 2' TOLERANCE=1 TRAINERS=1 DECIDE=yes PROGRAMS="$PWD/programs" "$@" train; }
 ordered() {
-    rm -rf study-fake
-    expect 0 env MAKE="$PWD/fake/make" DATASET=data OUT=study-fake CODECS=jpeg QUALITIES='10 90' ARCHS=convnet \
-        SEEDS='3 1 2' EPOCHS=1 IMAGE_SIZE=8 BATCH=8 TOLERANCE=1 JOBS=2 DECIDE=yes "$@" \
-        dl2-study run --programs "$PWD/fake/programs" train
-    grep -v ', convnet:\|trainings so far' out | sed 's/convnet/net/g' >order
+    rm -rf stand-in trained
+    expect 0 stand_in "$@"
+    sed 's,/convnet/seed-,:,; s,forecast/tuned/train/,~,' trained | paste -sd ' ' >order
 }
-two() { for variant; do printf '%s/net/seed-1 %s/net/seed-2 ' "$variant" "$variant"; done | sed 's/ $//'; }
+two() { for variant; do printf '%s:1 %s:2 ' "$variant" "$variant"; done; }
 ordered FORECAST=yes
-{ echo "$(two raw jpeg-10 jpeg-90 | sed 's,[^ ]*,forecast/tuned/train/&,g')"
-  echo "$(two raw jpeg-90)"; echo "Next: what is forecast to lose more than 1: jpeg-10"
-  echo "$(two raw jpeg-90 jpeg-10)"; echo "$(two raw jpeg-90 jpeg-10)"; } >wanted
-diff wanted order || fail "the order by forecast"
-# With a slow make, what is forecast to lose too much is not trained.
-sed -i '2i sleep 1.1' fake/make
+is "$(cat order)" "$(two raw '~raw' '~jpeg-10' '~jpeg-90' jpeg-90)decided $(two jpeg-10)decided" "the order by forecast"
+grep -qx 'Next: what is forecast to lose more than 1: jpeg-10' out || fail "what is next is not said: $(cat out)"
+touch slow
 ordered BUDGET=1s FORECAST=yes
-grep -qx 'Not trained, forecast to lose more than 1: jpeg-10' order || fail "BUDGET does not end before the last: $(cat order)"
-grep -q '^[^f]*jpeg-10/net' order && fail "trained beyond BUDGET"
-sed -i 2d fake/make
+grep -qx 'Not trained, forecast to lose more than 1: jpeg-10' out || fail "BUDGET does not end before the last: $(cat out)"
+is "$(cat order)" "$(two raw '~raw' '~jpeg-10' '~jpeg-90' jpeg-90)decided" "the order within BUDGET"
+rm slow
 ordered
-is "$(head -n 1 order)" "$(two raw jpeg-10 jpeg-90)" "the order without a forecast"
+is "$(cat order)" "$(two raw jpeg-10 jpeg-90)decided" "the order without a forecast"
 # What is not dl2-report's JSON ends the study.
 echo 'convnet jpeg-10 open 3' >decisions.json
-expect 1 env MAKE="$PWD/fake/make" DATASET=data OUT=study-fake CODECS=jpeg QUALITIES='10 90' ARCHS=convnet \
-    SEEDS='3 1 2' EPOCHS=1 IMAGE_SIZE=8 BATCH=8 TOLERANCE=1 JOBS=2 DECIDE=yes \
-    dl2-study run --programs "$PWD/fake/programs" train
+expect 1 stand_in
 said 'dl2-report --decide did not print dl2-decisions/1'
 exit 0

@@ -36,7 +36,9 @@ is "$(cd "$work/demo/train/dragonfly_by_bolly" && echo r00*)" "r00c00.png r00c01
 "$convert" "$work/own.png" "$work/demo/train/dragonfly_by_bolly/r01c01.png" -metric AE -compare \
     -format '%[distortion]' info: | grep -qx 0 || fail "other pixels"
 
-# Again: the same bytes; and from a half-done state.
+# Again: the same bytes, in a folder of any name; and from a half-done state.
+(cd "$work" && expect 0 sh "$script" "it's [100%d] & more" photos) || exit 1
+diff -r "$work/demo" "$work/it's [100%d] & more" || fail "other tiles in a folder of another name"
 expect 0 sh "$script" "$work/again" "$work/photos"
 diff -r "$work/demo" "$work/again" || fail "not reproducible"
 mkdir -p "$work/resumed.parts/96/.dragonfly_by_bolly.tmp/train" "$work/resumed.tmp/train/nonsense"

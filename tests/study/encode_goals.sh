@@ -8,7 +8,7 @@ plainly
 need_python json python3
 mkdir sources && expect 0 dl2-transcode --quiet --q 60 data sources && mv sources/jpeg-60 jpegs && rm jpegs/dl2-variant.json* || exit 99
 few() { study DATASET=jpegs QUALITIES='10 75' "$@"; }
-news() { find results -newer mark -type f ! -path '*/.make/*' ! -path 'results/report/*' ! -path results/study-plan.json ! -name rules.mk ! -name log \
+news() { find results -newer mark -type f ! -path '*/.make/*' ! -path 'results/report/*' ! -path results/study-plan.json ! -name log \
     ! -name '*.safetensors' ! -name '*.npy' | LC_ALL=C sort; }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
 page=results/report/report.html

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# study.mk where something is wrong: a failure is never taken for a success, and is told before the work.
+# A study where something is wrong: a failure is never taken for a success, and is told before the work.
 . "$srcdir/tests/lib.sh"
 plainly
 . "$srcdir/tests/study/study_lib.sh"
@@ -30,8 +30,9 @@ refused 'ROUNDS is "0": it is not between' ROUNDS=0
 refused 'ROUNDS is "x": x is not a whole number' ROUNDS=x
 refused "MEASURE is \"x\": 'x' is not a number" MEASURE=x
 refused 'MEASURE is "0": 0 is not between' MEASURE=0
-refused 'there is no setting QUALITY; did you mean QUALITIES?' QUALITY=50
-refused 'there is no setting EPOCH; did you mean EPOCHS?' EPOCH=3
+for given in QUALITY EPOCH; do # as make passes on what is on its command line
+    refused "there is no setting $given; did you mean" MAKEFLAGS=" -j2 -- $given=50"
+done
 refused 'BUDGET is "9s": it has an effect with DECIDE=yes only' BUDGET=9s
 refused 'BUDGETS is "9s": it has an effect on study-time only' BUDGETS=9s
 refused "there is no goal stdy, and no file of that name in the study's plan; did you mean study?" stdy
@@ -57,7 +58,7 @@ for flags in TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS; 
 done
 refused 'TRAIN_FLAGS is "--warmup 9"' TRAIN_FLAGS='--warmup 9'
 refused 'TRAIN_FLAGS is "--crop-area 2,3"' TRAIN_FLAGS='--crop-area 2,3'
-expect 0 study OUT=none -n ARCHS="$("$builddir/dl2-train" --list archs | awk -F '\t' '$6 != "volume" { print $1 }' | paste -sd ' ')" \
+expect 0 planned OUT=unmade ARCHS="$("$builddir/dl2-train" --list archs | awk -F '\t' '$6 != "volume" { print $1 }' | paste -sd ' ')" \
     IMAGE_SIZE=64
 if [ "$(dl2-train --device cuda --list devices 2>/dev/null | cut -f 3)" != usable ]; then
     refused 'DEVICE is "cuda": ' DEVICE=cuda
@@ -107,7 +108,7 @@ expect 0 study QUALITIES=50
 cp results/report/report.html good.html
 for how in 'exit 1' 'echo No space left on device >&2; exit 1' 'exit 0'; do
     echo "$how" | instead dl2-train
-    expect 2 study QUALITIES=50 EPOCHS=2 PROGRAMS="$programs"
+    expect 1 study QUALITIES=50 EPOCHS=2 PROGRAMS="$programs"
     said 'Training raw/convnet/seed-1 failed'
     ! grep -q 'Trained raw/convnet' "$work/out" || fail "a training that did nothing is called trained"
     cmp -s good.html results/report/report.html || fail "a report of trainings that failed"
@@ -117,12 +118,12 @@ instead dl2-train <<END
 case "\$*" in *train/raw/convnet/seed-1*) echo no room left >&2; exit 1 ;; esac
 exec "$builddir/dl2-train" "\$@"
 END
-expect 2 study QUALITIES=50 EPOCHS=3 PROGRAMS="$programs"
+expect 1 study QUALITIES=50 EPOCHS=3 PROGRAMS="$programs"
 is "$(sed -n 's/^Trained \([^:]*\):.*/\1/p' "$work/out" | sort | paste -sd ' ')" \
     'jpeg-50/convnet/seed-1 jpeg-50/convnet/seed-2 raw/convnet/seed-2' "trainings beside one that failed"
 said 'no room left'
 said '1 step failed:'
-said '  train/raw/convnet/seed-1, see results/train/raw/convnet/seed-1/log'
+said '  train/raw/convnet/seed-1, which was to make results/train/raw/convnet/seed-1/experiment_report.json; see results/train/raw/convnet/seed-1/log'
 said '1 other that needs their results was not done, such as the report'
 cmp -s good.html results/report/report.html || fail "a report of trainings one of which failed"
 expect 0 study QUALITIES=50 EPOCHS=3
@@ -131,6 +132,34 @@ again dl2-train
 expect 0 study QUALITIES=50 EPOCHS=2
 [ "$(grep -c '"lr":' results/train/raw/convnet/seed-1/experiment_report.json)" -ge 2 ] || fail "not trained again"
 grep -q 'EPOCHS=2' results/report/report.html || fail "no new report"
+
+# ---- TRAINERS trainings at once, and no more than make's -j allows; what measures has the machine to itself
+instead dl2-train <<END
+what=training
+case " \$* " in *' --measure '*) what=alone ;; esac
+echo "\$what +1" >>at-once
+for try in \$(seq 100); do # until as many have begun as are to run at once
+    [ \$what = alone ] || [ "\$(grep -c 'training +' at-once)" -ge "\$(cat together)" ] && break
+    sleep 0.1
+done
+"$builddir/dl2-train" "\$@"
+status=\$?
+echo "\$what -1" >>at-once
+exit \$status
+END
+at_once() { # NUMBER VARIABLE...
+    echo "$1" >together
+    rm -rf at-once parallel/train parallel/throughput
+    shift
+    expect 0 study OUT=parallel QUALITIES=50 SEEDS='1 2 3' JOBS=3 ROUNDS=1 PROGRAMS="$programs" throughput train "$@"
+    is "$(awk '{ n += $2; if (n > most) most = n } END { print most, NR }' at-once)" "$(cat together) 16" "the most at once, and lines"
+    is "$(grep -n alone at-once | paste -sd ' ')" '1:alone +1 2:alone -1 3:alone +1 4:alone -1' "measurements, which come first"
+}
+at_once 3
+at_once 2 TRAINERS=2
+at_once 1 MAKEFLAGS=' -j1 --jobserver-auth=3,4'
+said 'make -j1 lets 1 of 3 trainings run at once'
+again dl2-train
 
 # ---- A class that is renamed, and images that are deleted, are so in the variants
 images() { sed -n 's/^  "images": \([0-9]*\),$/\1/p' "results/variants/jpeg-50/dl2-variant.json"; }
@@ -150,7 +179,7 @@ sleep 0.05
 cp data/train/finest/1.png data/train/finest/new.png
 ln -s .. data/train/finest/loop
 for n in 1 2; do
-    expect 2 study QUALITIES=50 variants
+    expect 1 study QUALITIES=50 variants
     said 'data/train/finest/loop: a symbolic link leads back'
     said 'jpeg-50 could not be made'
 done
@@ -166,7 +195,7 @@ if [ "$(id -u)" -ne 0 ]; then
     cp data/train/finest/2.png data/val/third/
     chmod 000 data/train/third
     for n in 1 2; do
-        expect 2 study QUALITIES=50 variants
+        expect 1 study QUALITIES=50 variants
         said "data/train/third/: can't be opened: Permission denied"
     done
     chmod 755 data/train/third
@@ -209,7 +238,7 @@ expect 0 study OUT=packed QUALITIES=50 TRANSCODE_FLAGS=--container=tar variants
 grep -q "\"images\": $(find data -name '*.png' | wc -l)," packed/variants/jpeg-50/dl2-variant.json ||
     fail "a deleted image stayed in the shards"
 
-# ---- Two makes in one OUT: the second is told, and nothing is left of one that was killed
+# ---- Two runs in one OUT: the second is told, and nothing is left of one that was killed
 cat <<END | instead dl2-quality
 touch "$work/started"
 until [ -e "$work/go" ]; do sleep 0.05; done
@@ -218,49 +247,44 @@ END
 study QUALITIES='10 50' PROGRAMS="$programs" quality >first.out 2>first.err &
 first=$!
 until [ -e started ]; do
-    kill -0 $first 2>/dev/null || { cat first.err; fail "the first of two makes has ended"; }
+    kill -0 $first 2>/dev/null || { cat first.err; fail "the first of two runs has ended"; }
     sleep 0.05
 done
 for goal in report variants clean-study; do
-    expect 2 timeout 60 make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=./results CODECS=jpeg \
-        QUALITIES=50 $goal
+    expect 2 timeout 60 dl2-study run --dataset data --out ./results --codecs jpeg --qualities 50 $goal
     said 'is at work in ./results'
 done
 expect 0 study QUALITIES=50 OUT=elsewhere variants
 touch go
-wait $first || { cat first.err; fail "the first of two makes has failed"; }
-[ -f results/quality/jpeg-10.json ] || fail "the first of two makes has made nothing"
+wait $first || { cat first.err; fail "the first of two runs has failed"; }
+[ -f results/quality/jpeg-10.json ] || fail "the first of two runs has made nothing"
 again dl2-quality
 expect 0 study QUALITIES=50 quality
 
-# ---- Where a blank is in the path of study.mk, and of the programs
-tools="$work/a  folder/with'quote/share"
-mkdir -p "$tools/dl2" "${tools%/share}/bin"
-cp "$srcdir"/study/study.mk "$srcdir"/study/*.sh "$srcdir/study/packages.txt" "$tools/dl2/"
-ln -s "$builddir"/dl2-* "${tools%/share}/bin/"
-expect 0 make -f "$tools/dl2/study.mk" help
-grep -q 'DATASET' "$work/out" || fail "no help where the path has a blank"
-installed() {
-    (unset PROGRAMS; make -f "$tools/dl2/study.mk" CODECS=jpeg QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 \
-        IMAGE_SIZE=8 BATCH=8 JOBS=2 "$@")
-}
-expect 0 installed DATASET=data OUT=blank
+# ---- Installed, where a blank is in the path of the programs
+tools="$work/a  folder/with'quote"
+mkdir -p "$tools/share/dl2" "$tools/bin"
+cp "$srcdir"/study/*.sh "$srcdir/study/packages.txt" "$tools/share/dl2/"
+ln -s "$builddir"/dl2-* "$tools/bin/"
+rm "$tools/bin/dl2-study" && cp "$builddir/dl2-study" "$tools/bin/" || exit 99
+expect 0 "$tools/bin/dl2-study" run --dataset data --out blank --codecs jpeg --qualities '50 60' --epochs 1 --archs convnet --seeds 1 \
+    --image-size 8 --batch 8 --jobs 2 --rounds 1 --measure 0.05 --train-flags '--crop-area  0.5,1'
+grep -qF "$tools/bin/dl2-transcode" blank/study-plan.json || fail "the programs beside dl2-study are not used"
 
 # ---- "To make it again" is right from anywhere, and in a checkout from its root
-page=blank/report/report.html
-command() { sed -n 's/.*<pre>\(make .*\)<\/pre>.*/\1/p' "$1" | sed "s/<\/pre>.*//; s/&quot;/\"/g; s/&#39;/'/g; s/&amp;/\&/g"; }
-command $page >again
-grep -qF " DATASET=$work/data OUT=$work/blank " again || fail "paths: $(cat again)"
-(cd / && unset PROGRAMS && expect 0 sh -c "$(sed "s| study | -q $work/blank/report/report.html |" "$work/again")") || exit 1
-# A checkout, as far as this goes: it has a configure.ac.
+command=$(made_again blank/report/report.html)
+case $command in "dl2-study run study --dataset=$work/data --out=$work/blank "*" --train-flags=\"--crop-area  0.5,1\"") ;;
+*) fail "the command: $command" ;; esac
+(cd / && up_to_date "$command --programs='$(printf %s "$tools" | sed "s/'/'\\\\''/")/bin' --jobs=2") || exit 1
+# A checkout, as far as this goes.
 mkdir -p checkout/below checkout/study checkout/photos
 cp "$srcdir"/study/*.* checkout/study/
-touch checkout/configure.ac
 cp -R data/train data/val checkout/photos/
-(cd checkout/below && expect 0 make -f ../study/study.mk PROGRAMS="$builddir" DATASET=../photos OUT=out CODECS=jpeg \
-    QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 IMAGE_SIZE=8 BATCH=8 JOBS=2) || exit 1
-command checkout/below/out/report/report.html >again
-grep -qF 'make study DATASET=photos OUT=below/out ' again || fail "paths from the checkout: $(cat again)"
+(cd checkout/below && expect 0 dl2-study run --checkout .. --dataset ../photos --out 'a $out' --codecs jpeg --qualities 50 --epochs 1 \
+    --archs convnet --seeds 1 --image-size 8 --batch 8 --jobs 2 --rounds 1 --measure 0.05) || exit 1
+command=$(made_again 'checkout/below/a $out/report/report.html')
+case $command in "make study DATASET=photos OUT='below/a \$\$out' "*) ;; *) fail "paths from the checkout: $command" ;; esac
+(cd checkout && up_to_date "$command JOBS=2 --checkout=.") || exit 1
 
 # ---- clean-study takes what is the study's, and leaves what is not
 echo mine >results/notes.txt

@@ -65,7 +65,7 @@ for name in raw jpeg-10; do
 done
 [ -z "$limited" ] || is "$(sed -n 's/^ *"cache_bytes": \([0-9]*\),$/\1/p' results/loading/memory-1G-cache-1M/jobs-2/load/raw/round-1.json)" 1048576 "cache="
 if [ -n "$limited" ]; then
-    expect 2 loading WORKERS=2 STORAGES=memory=1M
+    expect 1 loading WORKERS=2 STORAGES=memory=1M
     said 'bytes of memory are too few for it'
 fi
 exit 0

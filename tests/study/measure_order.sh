@@ -81,9 +81,8 @@ expect 0 measure again 4
 is "$(wc -l <used)" 33 "measurements after the last"
 
 # What is measured once is, in the first round, and changes the others' order in no round.
-expect 0 dl2-study plan study-loading --programs "$PWD/programs" --dataset data --out once --codecs jpeg --qualities '10 20 30' \
+expect 0 dl2-study run study-loading once/loading/.made --programs "$PWD/programs" --dataset data --out once --codecs jpeg --qualities '10 20 30' \
     --archs convnet --epochs 1 --seeds '1 2' --image-size 8 --batch 8 --rounds 4 --jobs 1 --workers 1 --storages memory --caches 25
-expect 0 make -f once/rules.mk once/loading/.made
 is "$(grep -c '^1	cache-25/' once/loading/order.tsv) $(grep -c cache once/loading/order.tsv)" '4 4' "what is measured once"
 sed -n 's,memory/jobs-1/,,p' once/loading/order.tsv | cut -f1,2 >others
 cut -f1,2 rounds-4/throughput/order.tsv | cmp - others || fail "a cell that is measured once changes the order"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# study.mk with the real programs on a tiny dataset: what is made, and what is not made again.
+# A study with the real programs on a tiny dataset: what is made, and what is not made again.
 . "$srcdir/tests/lib.sh"
 plainly
 . "$srcdir/tests/study/study_lib.sh"
 # What was made since `mark`: one file for each thing, without logs and locks.
 news() {
-    find results -newer mark -type f ! -path '*/.make/*' ! -name study-plan.json ! -name rules.mk ! -name log ! -name '*.safetensors' \
+    find results -newer mark -type f ! -path '*/.make/*' ! -name study-plan.json ! -name log ! -name '*.safetensors' \
         ! -name '*.npy' ! -path '*/crops/*.png' | LC_ALL=C sort
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
@@ -21,11 +21,10 @@ expect 0 study QUALITIES='10 50' variants
 [ -f results/variants/jpeg-10/val/fine/3.jpg ] || fail "no variant"
 [ ! -e results/quality ] || fail "variants doesn't stop there"
 expect 0 study QUALITIES='10 50' variants quality
-! grep -q 'Nothing to be done' "$work/out" "$work/err" || fail "make takes the second of two goals for one without work"
 [ -f results/quality/jpeg-50.json ] || fail "no scores"
 grep -q '"input_size": 8,' results/quality/jpeg-50.json || fail "no scores at the networks' size"
 [ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
-expect 0 study QUALITIES='10 50' -j2
+expect 0 study QUALITIES='10 50'
 for file in load/raw.json load/jpeg-10.json train/raw/convnet/seed-1/experiment_report.json \
     throughput/convnet/raw/round-2.json throughput/load/jpeg-10/round-1.json \
     train/jpeg-50/convnet/seed-2/experiment_report.json crops/crops.json report/report.html; do
@@ -40,10 +39,11 @@ dl2-report --answer results >"$work/answer" && [ -s "$work/answer" ] || fail "no
 echo "The report: $work/results/report/report.html" >>"$work/answer"
 tail -n "$(wc -l <"$work/answer")" "$work/out" | cmp - "$work/answer" || fail "the study ends without its answer"
 mark
-expect 0 study QUALITIES='10 50' -j2
+expect 0 study QUALITIES='10 50'
 [ -z "$(news)" ] || fail "made again: $(news)"
 cmp "$work/out" "$work/answer" || fail "the answer is not printed again"
-expect 0 study QUALITIES='10 50' -q results/report/report.html
+expect 0 planned QUALITIES='10 50' results/report/report.html
+grep -q '^[0-9]* steps, 0 to be done$' "$work/out" || fail "to be made again: $(cat "$work/out")"
 
 # What training would wait for: beside the study, and once.
 expect 0 study QUALITIES='10 50' analyze
@@ -71,15 +71,15 @@ grep -q "alt='jpeg-50' src='data:image/png" results/report/report.html || fail "
 # Groups of images are a part of the question: the report is made again, and nothing else.
 for group in 'regex:^val/([^/]*/[1-4])?$' survey; do
     mark
-    expect 0 study QUALITIES='10 50' GROUP="$(printf %s "$group" | sed 's/\$/$$/')"
+    expect 0 study QUALITIES='10 50' GROUP="$group"
     [ -z "$(news | grep -v '^results/report/')" ] || fail "made again for other groups: $(news)"
     grep -q '^The 16 validation images count as [0-9]* groups' "$work/out" || fail "groups have no effect"
     case $group in survey) said=survey ;; *) said="&#39;$(printf %s "$group" | sed 's/\$/$$/')&#39;" ;; esac
     grep -qF "GROUP=$said" results/report/report.html || fail "the command lacks GROUP"
 done
 grep -qF '(results/survey-groups.tsv)' results/report/report.html || fail "not the survey's groups"
-(export GROUP=staff; expect 0 study QUALITIES='10 50') || exit 1 # what csh exports
-! grep -q 'validation images count as' results/report/report.html || fail "the environment has groups"
+expect 0 study QUALITIES='10 50'
+! grep -q 'validation images count as' results/report/report.html || fail "groups stay"
 
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
@@ -146,9 +146,9 @@ expect 0 study DATASET=tree OUT=tree-out QUALITIES=50 SEEDS=1
 # What can't be done is said.
 expect 2 study DATASET=nowhere
 said 'DATASET is "nowhere": it is neither a folder'
-mkdir 'with blank'
-expect 2 study DATASET='with blank'
-said "make can't work with blanks"
+expect 2 study DATASET='a
+b'
+said 'it has a line break or another control character'
 expect 2 study DATASET=tree
 said "holds a study of $work/data"
 expect 2 study PROGRAMS="$work/no-such-folder"

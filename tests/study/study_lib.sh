@@ -4,7 +4,6 @@ for convert in /usr/bin/convert convert none; do
     "$convert" -version 2>/dev/null | grep -q ImageMagick && break
 done
 [ "$convert" != none ] || skip "ImageMagick is not installed (Debian: imagemagick)"
-make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (Debian: make)"
 for program in dl2-study dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
     [ -x "$builddir/$program" ] || fail "$program is not built"
 done
@@ -28,9 +27,37 @@ done
 unset MAKEFLAGS MFLAGS MAKELEVEL
 unset DATASET OUT VARIANTS CODECS EXTERNAL QUALITIES TRAIN_ON ARCHS EPOCHS SEEDS DECIDE FORECAST BUDGET BUDGETS REGIMENS TUNING SHORTS CONTROL TABLES ENGINE ROUNDS \
     MEASURE WORKERS STORAGES CACHES GROUP IMAGE_SIZE BATCH DEVICE JOBS TRAINERS
-study() {
-    make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
-        EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=8 BATCH=8 JOBS=2 ROUNDS=2 MEASURE=0.05 "$@"
+# dl2_study COMMAND [WORD|VARIABLE=VALUE]...: as make in a checkout runs it, with the variables in the environment
+dl2_study() (
+    command=$1
+    shift
+    for word; do
+        shift
+        case $word in [A-Z]*=*) export "${word?}" ;; *) set -- "$@" "$word" ;; esac
+    done
+    exec dl2-study "$command" --checkout "$srcdir" "$@"
+)
+tiny() { # COMMAND...
+    command=$1
+    shift
+    dl2_study "$command" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=8 BATCH=8 JOBS=2 ROUNDS=2 \
+        MEASURE=0.05 "$@"
+}
+study() { tiny run "$@"; }
+planned() { tiny plan "$@"; }
+# made_again PAGE: how the report says that it is made
+made_again() {
+    sed -n 's/.*<pre>\(make .*\|dl2-study run .*\)<\/pre>.*/\1/p' "$1" |
+        sed "s/<\/pre>.*//; s/&quot;/\"/g; s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g"
+}
+# up_to_date COMMAND: nothing is to be done for what the command makes; make takes two dollars for one
+up_to_date() {
+    given=$1
+    case $given in make*) given=$(printf '%s\n' "$given" | sed 's/\$\$/$/g') ;; esac
+    eval "set -- ${given#* }"
+    [ "$1" != run ] || shift
+    expect 0 dl2_study plan "$@"
+    grep -q '^[0-9]* steps, 0 to be done$' "$work/out" || { cat "$work/out" >&2; fail "something is to be done: $given"; }
 }
 # as_from_files NAME...: results/ has the trainings of a study of the folder, on each of these.
 as_from_files() {

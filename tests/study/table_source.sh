@@ -26,10 +26,9 @@ for name in raw jpeg-10; do
 done
 grep -q '<title>.*photos.*</title>' $page || fail "the report is not called after the table"
 # The command makes the same report again: from here, with what its quotes hold.
-command=$(sed -n 's/.*<pre>\(make .*\)<\/pre>.*/\1/p' $page | sed "s/<\/pre>.*//; s/&quot;/\"/g; s/&#39;/'/g; s/&amp;/\&/g")
+command=$(made_again $page)
 case $command in *"DATASET='$(at photos)'"*"VARIANTS='$(at small)'"*) ;; *) fail "the command: $command" ;; esac
-(cd / && unset PROGRAMS && expect 0 sh -c "$(printf '%s\n' "$command" |
-    sed "s|^make.* study |make -f $srcdir/study/study.mk PROGRAMS=$builddir JOBS=2 -q $work/$page |")") || exit 1
+up_to_date "$command JOBS=2"
 stamp
 expect 0 table
 [ -z "$(made)" ] || fail "made again: $(made)"

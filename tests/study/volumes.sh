@@ -3,18 +3,17 @@
 # A study of volumes, from slices to the mean Dice.
 . "$srcdir/tests/lib.sh"
 plainly
-make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (Debian: make)"
 grep -q 'define HAVE_JP2 1' "$builddir/config.h" || skip "this build has no JPEG 2000 (Debian: libopenjp2-7-dev)"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 cd "$work" || exit 99
 "$builddir/tests/train/make_volumes" ball 2 0 32 1 2 && "$builddir/tests/train/make_volumes" ball 0 1 32 1 2 || exit 99
 study() {
-    make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=ball OUT=results CODECS=jp2 QUALITIES=50 ARCHS=unet3d_small \
-        TRAIN_FLAGS='--mask mask.npy --classes 2' EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=32x32x32 BATCH=2 JOBS=2 ROUNDS=1 MEASURE=0.02 "$@"
+    dl2-study run --dataset ball --out results --codecs jp2 --qualities 50 --archs unet3d_small --train-flags '--mask mask.npy --classes 2' \
+        --epochs 1 --seeds '1 2' --image-size 32x32x32 --batch 2 --jobs 2 --rounds 1 --measure 0.02 "$@"
 }
-expect 2 study OUT=none IMAGE_SIZE=32x32
-said 'IMAGE_SIZE is "32x32": 32x32 is no patch of a volume'
-expect 2 study OUT=none IMAGE_SIZE=32
+expect 2 study --out none --image-size 32x32
+said '32x32 is no patch of a volume'
+expect 2 study --out none --image-size 32
 said 'IMAGE_SIZE is "32": unet3d_small sees patches of volumes'
 [ ! -e none ] || fail "refused after work had begun"
 expect 0 study

@@ -280,7 +280,11 @@ dl2-load() {
 }
 # Studies are planned, and not made.
 dl2-study() { local what=$1; shift; [ $what != run ] || what=plan; command dl2-study $what "$@"; }
-make() { command make -n -f "$srcdir/study/study.mk" PROGRAMS="$builddir" "$@"; }
+make() {
+    local word goals=() variables=()
+    for word; do case $word in [A-Z]*=*) variables+=("$word") ;; *) goals+=("$word") ;; esac; done
+    env "${variables[@]}" dl2-study plan --checkout "$srcdir" "${goals[@]}"
+}
 [ -n "${DL2_NO_SERVER:-}" ] || {
     psql -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb' postgres >/dev/null 2>&1; export PGDATABASE=mydb; }
 DL2_NO_SERVER=${DL2_NO_SERVER:-}
