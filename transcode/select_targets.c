@@ -200,11 +200,12 @@ static int select_codec(struct dl2_selection *selection, const char *text, struc
     return text[length] ? dl2_settings_parse(item, codec, text + length + 1, error) : DL2_OK;
 }
 
-/* A list whose commas may be quoted. */
+/* A list. The commands of an external codec may have commas in quotes. */
 static int select_codecs(struct dl2_selection *selection, struct dl2_error *error)
 {
     for (const char *text = selection->arguments->codecs, *end;; text = end + 1) {
-        end = dl2_command_find(text, ',');
+        const bool is_external = text[strcspn(text, ":=,")] == '=';
+        end = is_external ? dl2_command_find(text, ',') : strchrnul(text, ',');
         if (end == text)
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "--codec: an empty name before '%s'",
                                  end);

@@ -16,6 +16,10 @@ grep -q '"weights": ".*train/raw/convnet/seed-1/checkpoint' results/tables/netwo
 grep -q 'h3>jpeg_network-10@20<' results/report/report.html || fail "no pictures of the tables"
 grep -q 'TABLES=&quot;pipeline network&quot;' results/report/report.html || fail "the command lacks TABLES"
 
+# In a path with quotes.
+expect 0 study OUT="it's here" QUALITIES=10 TABLES=pipeline variants
+[ -f "it's here/variants/jpeg_pipeline-10/val/fine/3.jpg" ] || fail "no variant in a path with quotes"
+
 # The same again makes nothing; another input size fits them again, and makes the variants that have them.
 touch mark
 sleep 0.05
