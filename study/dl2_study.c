@@ -94,9 +94,8 @@ static void begin_plan(struct dl2_study_plan *plan, struct dl2_words goals)
     plan->quiet = quiet;
 }
 
-/* Makes a plan for the goals, or only for those of their files, of the trainings that DECIDE has
- * named so far; NULL: of all. */
-static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals, struct dl2_words files,
+/* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. */
+static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
                       const struct dl2_words *runs)
 {
     begin_plan(plan, goals);
@@ -112,8 +111,6 @@ static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals, struc
         else
             dl2_words_add_all(&plan->targets, made);
     }
-    if (files.count)
-        plan->targets = files;
     dl2_plan_end(plan);
 }
 
@@ -138,7 +135,7 @@ static int run_round(const struct dl2_words *runs, bool forecasts)
         dl2_words_add_all(&plan.targets, dl2_plan_forecast(&plan));
         dl2_plan_end(&plan);
     } else {
-        make_plan(&plan, goals, (struct dl2_words){0}, runs);
+        make_plan(&plan, goals, runs);
     }
     const int status = run_plan(&plan);
     fflush(stdout);
@@ -232,34 +229,22 @@ static void check_goals(struct dl2_words asked)
     }
 }
 
-/* A file can be asked for if a step of the goals' plan makes it. */
-static void check_files(struct dl2_words goals, struct dl2_words files)
+_Noreturn static void refuse_goal(const char *name)
 {
-    struct dl2_study_plan plan;
-    make_plan(&plan, goals, (struct dl2_words){0}, NULL);
-    for (size_t f = 0; f < files.count; f++) {
-        bool is_made = false;
-        for (size_t i = 0; i < plan.count; i++)
-            is_made |= dl2_words_have(plan.steps[i]->outputs, files.at[f]);
-        struct dl2_nearest nearest = {.given = files.at[f]};
-        for (size_t g = 0; dl2_goal_at(g); g++)
-            dl2_nearest_try(&nearest, dl2_goal_at(g)->name, NULL);
-        if (!is_made)
-            dl2_study_fail(DL2_EXIT_USAGE,
-                           "there is no goal %s, and no file of that name in the "
-                           "study's plan; %s%s",
-                           files.at[f], nearest.name ? "did you mean " : "--help lists the goals",
-                           nearest.name ? dl2_text("%s?", nearest.name) : "");
-    }
+    struct dl2_nearest nearest = {.given = name};
+    for (size_t g = 0; dl2_goal_at(g); g++)
+        dl2_nearest_try(&nearest, dl2_goal_at(g)->name, NULL);
+    dl2_study_fail(DL2_EXIT_USAGE, "there is no goal %s; %s%s", name,
+                   nearest.name ? "did you mean " : "--help lists the goals",
+                   nearest.name ? dl2_text("%s?", nearest.name) : "");
 }
 
-static int run_goals(struct dl2_words *goals, bool only_plans)
+static int run_goals(struct dl2_words asked, bool only_plans)
 {
-    struct dl2_words files = {0}, runs = {0}, asked = {0};
-    for (size_t i = 0; i < goals->count; i++)
-        dl2_words_add(dl2_goal_find(goals->at[i]) ? &asked : &files, goals->at[i]);
-    if (!asked.count)
-        dl2_words_add(&asked, "study");
+    struct dl2_words runs = {0};
+    for (size_t i = 0; i < asked.count; i++)
+        if (!dl2_goal_find(asked.at[i]))
+            refuse_goal(asked.at[i]);
     if (dl2_words_have(asked, "study-tables") && !study.options.tables)
         study.options.tables = "pipeline network";
     find_scripts();
@@ -268,7 +253,6 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     dl2_settings_name_variants(&study);
     check_goals(asked);
     dl2_settings_check(&study);
-    check_files(asked, files);
     begin_at_work();
     dl2_progress_reset(study.out);
     const bool decides = is_decided(asked);
@@ -276,7 +260,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     if (only_plans) {
         if (decides)
             dl2_decide_first(&study, &runs);
-        make_plan(&plan, asked, files, decides ? &runs : NULL);
+        make_plan(&plan, asked, decides ? &runs : NULL);
         dl2_plan_save(&plan);
         dl2_plan_print(&plan);
         if (decides)
@@ -287,10 +271,10 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     int status = decides ? dl2_decide(&study, run_round, &runs) : DL2_EXIT_OK;
     fflush(stdout);
     if (status == DL2_EXIT_OK) {
-        make_plan(&plan, asked, files, decides ? &runs : NULL);
+        make_plan(&plan, asked, decides ? &runs : NULL);
         status = run_plan(&plan);
     }
-    return status == DL2_EXIT_OK && !files.count ? show_answers(&plan) : status;
+    return status == DL2_EXIT_OK ? show_answers(&plan) : status;
 }
 
 static int show_status(const char *out)
@@ -421,5 +405,5 @@ int main(int argc, char **argv)
             begin_at_work();
         return cleans ? clean() : give_up_plan();
     }
-    return run_goals(&words, command == PLAN);
+    return run_goals(words, command == PLAN);
 }

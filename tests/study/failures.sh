@@ -35,7 +35,7 @@ for given in QUALITY EPOCH; do # as make passes on what is on its command line
 done
 refused 'BUDGET is "9s": it has an effect with DECIDE=yes only' BUDGET=9s
 refused 'BUDGETS is "9s": it has an effect on study-time only' BUDGETS=9s
-refused "there is no goal stdy, and no file of that name in the study's plan; did you mean study?" stdy
+refused "there is no goal stdy; did you mean study?" stdy
 refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
 refused_of_loading 'STORAGES is "disk tape": tape is neither memory, disk, memory=SIZE, ' STORAGES='disk tape'
 refused_of_loading 'memory=1X: ' STORAGES=memory=1X

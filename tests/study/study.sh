@@ -42,7 +42,7 @@ mark
 expect 0 study QUALITIES='10 50'
 [ -z "$(news)" ] || fail "made again: $(news)"
 cmp "$work/out" "$work/answer" || fail "the answer is not printed again"
-expect 0 planned QUALITIES='10 50' results/report/report.html
+expect 0 planned QUALITIES='10 50'
 grep -q '^[0-9]* steps, 0 to be done$' "$work/out" || fail "to be made again: $(cat "$work/out")"
 
 # What training would wait for: beside the study, and once.
