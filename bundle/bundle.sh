@@ -3,10 +3,10 @@
 # usage: bundle.sh INSTALLED NAME CUDA FORMAT [CHECK...]
 #
 # Makes NAME.tar.FORMAT (xz, gz) of what `make install DESTDIR=INSTALLED` gave and of the programs CHECK..., with the shared
-# libraries that they need. FORMAT whl makes a Python wheel of the package and the programs alone. What a machine has to bring
-# itself, since it belongs to its kernel or its kernel's driver: libc's family, the NVIDIA driver. CUDA=no also leaves
-# out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes): launcher.sh finds them there. For all of these but libc, lib/node
-# has stand-ins, so that programs start without them.
+# libraries that they need; if BUNDLE_LIMIT is set, it fails where that has so many MiB or more. FORMAT whl makes a Python wheel
+# of the package and the programs alone. What a machine has to bring itself, since it belongs to its kernel or its kernel's
+# driver: libc's family, the NVIDIA driver. CUDA=no also leaves out NVIDIA's large libraries (cuDNN, cuBLAS, NCCL; gigabytes):
+# launcher.sh finds them there. For all of these but libc, lib/node has stand-ins, so that programs start without them.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -196,6 +196,8 @@ fi
         fi
     done
 } >"$root/share/licences/LIBRARIES"
+wallpapers=/usr/share/doc/lomiri-wallpapers-16.04/copyright # of photographs for device.py
+[ ! -d "$root/share/dl2/device/photographs" ] || cp "$wallpapers" "$root/share/licences/photographs"
 glibc=$(find "$root" -type f -exec readelf -V {} + 2>/dev/null |
     grep -o 'GLIBC_[0-9.]*' | sort -t _ -k 2 -uV | tail -n 1 | sed 's/GLIBC_//')
 if [ "$format" = whl ]; then
@@ -217,12 +219,22 @@ sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/R
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" -c "$root" |
     case $format in xz) XZ_OPT=-6 xz -T0 -c ;; gz) gzip -9nc ;; esac \
     >"$root.tar.$format.part"
+size=$(($(wc -c <"$root.tar.$format.part") / 1048576))
+if [ "$size" -ge "${BUNDLE_LIMIT:-$((size + 1))}" ]; then
+    echo "$root.tar.$format would have $size MiB, and BUNDLE_LIMIT is $BUNDLE_LIMIT. Leave something out (BUNDLE_PHOTOGRAPHS=no," \
+        "BUNDLE_CUDA=no, --with-cuda-arch with one card), or set another limit, or none (BUNDLE_LIMIT=). The largest files inside:" >&2
+    find "$root" -type f -exec du -m {} + | sort -rn | head -n 5 >&2
+    rm -rf "$root" "$root.tar.$format.part"
+    exit 1
+fi
 mv "$root.tar.$format.part" "$root.tar.$format"
-echo "$root.tar.$format: $(($(wc -c <"$root.tar.$format") / 1048576)) MiB, $(($(du -sk "$root" | cut -f 1) / 1024)) MiB" \
+echo "$root.tar.$format: $size MiB, $(($(du -sk "$root" | cut -f 1) / 1024)) MiB" \
     "unpacked; for glibc $glibc and later"
 if [ -n "$(ls "$root"/lib/libnvjpeg.so.* 2>/dev/null)" ]; then
     echo "nvJPEG is inside, so --decode gpu works where there is a card"
 elif grep -q '^libcudart' "$work/taken" "$work/absent"; then
     echo "nvJPEG is not inside, so --decode gpu works nowhere: configure --with-nvjpeg=DIR (docs/install.md says where from)"
 fi
+photographs=$(find "$root/share/dl2/device/photographs" -name '*.jpg' 2>/dev/null | wc -l)
+[ "$photographs" = 0 ] || echo "$photographs photographs are inside, for share/dl2/device/device.py"
 rm -rf "$root"

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `make bundle`: everything in one folder that runs elsewhere. BUNDLE_CUDA=yes puts NVIDIA's libraries in (gigabytes), no leaves
-# them to the machine; BUNDLE_FORMAT is xz or gz; it is put into BUNDLE_FOLDER.
+# them to the machine; BUNDLE_FORMAT is xz or gz; it is put into BUNDLE_FOLDER. BUNDLE_PHOTOGRAPHS=yes puts in what device.py decodes
+# and trains on. An archive of BUNDLE_LIMIT MiB or more is refused: a lent machine takes no more along; if it is empty, none is.
 BUNDLE_CUDA = no
+BUNDLE_PHOTOGRAPHS = $(BUNDLE_PHOTOGRAPHS_DEFAULT)
+BUNDLE_LIMIT = $(if $(filter yes,$(BUNDLE_CUDA)),,48)
+if HAVE_CUDA
+BUNDLE_PHOTOGRAPHS_DEFAULT = yes
+else
+BUNDLE_PHOTOGRAPHS_DEFAULT = no
+endif
 BUNDLE_FORMAT = xz
 BUNDLE_FOLDER = .
 BUNDLE_NAME = $(PACKAGE)-$(VERSION)-$(host_cpu)
@@ -11,7 +19,7 @@ bundle_device_files =
 BUNDLE_MAKE = $(MAKE) --no-print-directory
 bundle_install = rm -rf bundle.installed && $(BUNDLE_MAKE) -s install DESTDIR='$(abs_builddir)/bundle.installed' >bundle.log 2>&1 || \
 	    { cat bundle.log >&2; exit 1; }
-bundle_run = cd '$(BUNDLE_FOLDER)' && CC='$(CC)' PYTHON3='$(PYTHON3)' $(SHELL) $(abs_top_srcdir)/bundle/bundle.sh \
+bundle_run = cd '$(BUNDLE_FOLDER)' && BUNDLE_LIMIT='$(BUNDLE_LIMIT)' CC='$(CC)' PYTHON3='$(PYTHON3)' $(SHELL) $(abs_top_srcdir)/bundle/bundle.sh \
 	    '$(abs_builddir)/bundle.installed'
 .PHONY: bundle bundle_checks wheel
 bundle_checks: all $(bundle_checks)
@@ -20,6 +28,8 @@ bundle: all
 	@$(bundle_install)
 	@mkdir -p 'bundle.installed$(pkgdatadir)/device' && \
 	    for file in $(bundle_device_files); do cp "$(srcdir)/$$file" 'bundle.installed$(pkgdatadir)/device'; done
+	@test '$(BUNDLE_PHOTOGRAPHS)' = no || \
+	    $(SHELL) $(srcdir)/tests/device/photographs.sh 'bundle.installed$(pkgdatadir)/device/photographs'
 	@$(bundle_run) $(BUNDLE_NAME) $(BUNDLE_CUDA) $(BUNDLE_FORMAT) $(addprefix $(abs_builddir)/,$(bundle_checks))
 	@rm -rf bundle.installed bundle.log
 

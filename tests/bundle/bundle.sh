@@ -8,7 +8,13 @@ emulated && skip "it is made of the libraries of the machine that it is made on,
 need patchelf patchelf
 need readelf binutils
 unset MAKEFLAGS MFLAGS
-expect 0 make -C "$builddir" bundle BUNDLE_CUDA=no BUNDLE_FORMAT=gz BUNDLE_NAME=dl2-test BUNDLE_FOLDER="$work"
+bundle() { make -C "$builddir" bundle BUNDLE_CUDA=no BUNDLE_FORMAT=gz BUNDLE_NAME=dl2-test BUNDLE_FOLDER="$work" BUNDLE_PHOTOGRAPHS=no "$@"; }
+# Too large for its purpose: refused, with what is largest.
+expect 2 bundle BUNDLE_LIMIT=1
+grep -Eq '^dl2-test.tar.gz would have [0-9]+ MiB, and BUNDLE_LIMIT is 1\.' "$work/err" && grep -q 'dl2-test/lib.*/' "$work/err" ||
+    fail "$(cat "$work/err")"
+[ -z "$(ls -d "$work"/dl2-test* 2>/dev/null)" ] || fail "what is too large is left: $(ls "$work")"
+expect 0 bundle BUNDLE_LIMIT=
 grep -Eq '^dl2-test.tar.gz: [0-9]+ MiB, .* for glibc 2\.[0-9]+ and later' "$work/out" || fail "$(cat "$work/out")"
 cp "$work/out" "$work/said"
 mkdir -p "$work/some where" && tar -C "$work/some where" -xzf "$work/dl2-test.tar.gz" || fail "it does not unpack"
@@ -96,7 +102,7 @@ if [ -n "$library" ] && [ -n "${PYTHON3:-}" ]; then
 fi
 # What a machine with a card would run, which has JPEGs decoded.
 if [ -n "${PYTHON3:-}" ] && [ -e "$bundle/libexec/make_images" ] && [ "${codecs#jpeg}" != "$codecs" ]; then
-    expect 0 "$PYTHON3" "$bundle/share/dl2/device/device.py" --device cpu input --tiny --only decoding --out "$work/results"
+    expect 0 "$PYTHON3" "$bundle/share/dl2/device/device.py" first --rehearse --only decoding --out "$work/results"
     grep -q 'restart tiles, cpu' "$work/results/results.md" || fail "$(cat "$work/results/results.md")"
 fi
 # The makefile finds the programs.

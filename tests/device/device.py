@@ -1,32 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks and measures dl2 on a machine with an NVIDIA card, beside PyTorch where that is there:
+"""The first quarter of an hour of dl2 on a machine with an NVIDIA card, in two calls:
 
-    device.py run|speed|input [--out FOLDER] [--data FOLDER] [--minutes N] [--device cuda]
+    device.py first|second [--out FOLDER] [--plans FILE]
 
-There are three calls, to be made in this order; each takes less than ten minutes. --list shows their steps.
-    run     does it run? libraries, every operation, the chosen plans, ten steps against PyTorch, the first throughput
-    speed   how fast? dl2 against PyTorch and torch.compile in turns, the longest kernels, all plans' times
-    input   what comes before a step: NCCL, loading, decoding, a study of --data
+    first   505 s at most: does it run, are its results right, how fast is it beside PyTorch?
+    second  190 s at most: a study of photographs on the card, by dl2 and by a script that trains with PyTorch
 
-Each step has its own time limit, saves what it found as it goes, and stops no other. FOLDER (default: device-results)
-gets results.json and results.md, to which each call adds; CALL.log, what all programs printed, as they printed it;
-plans.json and study.tar.gz. Read results.md first. Exit status 1: something failed. --device cpu --tiny tries all of
-it out without a card.
+Each call has parts; --list shows them with their limits in seconds. A part that hangs, crashes or fails loses only itself,
+but a smoke test that fails ends the call. FOLDER (default: device-results) is complete after each part: results.md (read it
+first), results.json, CALL.log, what all programs printed; plans.json, what cuDNN's plans were chosen, which --plans hands to a
+later call; plan-times.json, and of the second call study.tar.gz. Exit status 1: something failed.
 
 It runs from a bundle (`make bundle`: share/dl2/device/device.py; DL2_LIBRARIES where launchers don't find NVIDIA's
-libraries by themselves), or from a checkout's build folder: --build FOLDER, after `make bundle_checks`.
+libraries by themselves), or from a checkout's build folder: --build FOLDER, after `make bundle_checks`. --rehearse tries all of
+it out on a machine without a card, on less of everything.
 """
 import argparse
 import collections
 import concurrent.futures
 import csv
 import glob
-import io
+import hashlib
 import json
 import os
 import platform
-import queue
 import re
 import shlex
 import shutil
@@ -41,19 +39,16 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
-LARGEST_LOG = 12 << 20  # from which on it has last lines alone: a log of 16 MiB may be too large to be fetched
+LARGEST_FILE = 15 << 20  # what is larger may not come back
+SMOKE = "smoke test"
 
 # How far losses of ten steps may be from PyTorch's in float32. They fall from 2.2 to 0.2 (resnet18) and from 2.8 to 0.7
 # (vit_tiny); with gradients of three times the size they are 0.5 off by the second step, without any 0.33. On processors
 # bfloat16 moves PyTorch's own losses by up to 0.015 from its float32 ones, and ours by as much. tf32 and fp16 round an
 # eighth as far.
 LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
-
-# Our kernels, as they are named in cuda/*.cu; the others that run are cuDNN's and cublasLt's.
-OUR_KERNELS = ("add_losses add_pixel_losses average_pool average_pool_backward count_cells count_labels dice_scores dice_sums each "
-               "end_update find_clip finish_rows ingest ingest_floats layer_norm layer_norm_backward_data loss make_windows map_rows "
-               "max_pool max_pool_backward pixel_losses resize_images score_tile set_step_params softmax softmax_backward sum_rows sum_squares "
-               "tokens_backward").split()
+DECODERS_WITHIN = 1  # grey levels in an image's mean, the bound of tests/cuda/test_decode.c
+WATCHED = {"CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "2"}
 
 
 class Failed(Exception):
@@ -61,97 +56,67 @@ class Failed(Exception):
 
 
 class Stopped(BaseException):
-    """A signal ended the call. A BaseException, so that no step takes it for a failure of its own."""
+    """A signal ended the call. A BaseException, so that no part takes it for a failure of its own."""
 
 
 # ---- Programs: what they print is in the log as soon as it is printed
 
 
 class Program:
-    """A program that runs, the head of a process group. All that it prints goes to the call's log, line by line."""
+    """A program that runs, the head of a process group. What it prints goes to the call's log, line by line."""
 
-    def __init__(self, call, what, command, environment, **options):
-        self.call, self.what, self.written = call, what, 0
-        self.lines = queue.Queue()  # of its standard output; None after the last
-        self.out, self.text = [], []
-        self.last = collections.deque(maxlen=100)
-        call.log("%s $ %s" % (what, " ".join(["%s=%s" % item for item in environment.items()]
-                                             + [shlex.quote(word) for word in command])))
+    def __init__(self, call, what, command, environment):
+        self.call, self.what, self.logged = call, what, 0
+        self.lines = collections.deque(maxlen=2000)
+        call.log("%s $ %s" % (what, " ".join(["%s=%s" % item for item in environment.items()] + list(map(shlex.quote, command)))))
+        try:
+            self.process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.STDOUT, text=True, errors="replace",
+                                            env={**call.environment, **environment})
+        except OSError as error:
+            raise Failed("%s: cannot start %s: %s" % (what, command[0], error.strerror)) from None
+        call.programs.add(self)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
-        keeper = shutil.which("setpriv")  # so that it does not outlive this program
-        self.process = subprocess.Popen(([keeper, "--pdeathsig", "KILL", "--"] if keeper else []) + command, process_group=0,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**call.environment, **environment}, **options)
-        with call.lock:
-            call.programs.add(self)
-        self.pumps = [threading.Thread(target=self.pump, args=item, daemon=True) for item in
-                      ((self.process.stdout, self.out), (self.process.stderr, None))]
-        for pump in self.pumps:
-            pump.start()
-
-    def pump(self, pipe, kept):
-        rest = b""
-        while True:
-            chunk = os.read(pipe.fileno(), 65536)
-            *lines, rest = (rest + chunk).split(b"\n")
-            if not chunk and rest:
-                lines.append(rest)
-            for line in lines:
-                line = line.decode(errors="replace")
-                self.text.append(line)
-                if kept is not None:
-                    kept.append(line)
-                    self.lines.put(line)
-                self.written += len(line)
-                if self.written < MAX_LOGGED and self.call.logged < LARGEST_LOG:
-                    self.call.log(self.what + " | " + line)
-                else:
-                    self.last.append(line)
-            if not chunk:
-                break
-        if kept is not None:
-            self.lines.put(None)
-
-    def stacks(self):
-        """Where it hangs, into the log; but for the end of a call, whose time is for what comes then."""
-        debugger = nvidia_tool("cuda-gdb")
-        if debugger and self.call.deadline - time.monotonic() > 60:
-            with open(self.call.log_path, "ab") as log:
-                subprocess.run([debugger, "-p", str(self.process.pid), "-batch", "-ex", "thread apply all backtrace"],
-                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=20, check=False)
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            self.logged += self.call.log(self.what + " | " + self.lines[-1]) if self.logged < MAX_LOGGED else 0
 
     def end(self):
         """Kills it where it still runs. Its exit status, or None where it can't be killed."""
         try:
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(5)
-        except (subprocess.TimeoutExpired, ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
             pass
-        for pump in self.pumps:
-            pump.join(2)
-        for line in self.last:
-            self.call.log(self.what + " |... " + line)
-        self.last.clear()
-        with self.call.lock:
-            self.call.programs.discard(self)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        self.reader.join(2)
+        if self.logged >= MAX_LOGGED:
+            for line in list(self.lines)[-100:]:
+                self.call.log(self.what + " |... " + line)
+        self.call.programs.discard(self)
         return self.process.returncode
 
     def tail(self):
-        return "\n".join(self.text[-12:])[-900:].strip() or "(it printed nothing)"
+        return "\n".join(list(self.lines)[-12:])[-900:].strip() or "(it printed nothing)"
 
 
 class Call:
     """One call: its time, its results, its log."""
 
-    def __init__(self, name, args, results):
-        self.name, self.args, self.results = name, args, results
+    def __init__(self, args, seconds, results):
+        self.args, self.results = args, results
         self.began = time.monotonic()
-        self.deadline = self.until = self.began + 60 * args.minutes
-        self.lock, self.programs, self.stopping = threading.RLock(), set(), False
-        self.log_path = os.path.join(args.out, name + ".log")
-        self.log_file = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        self.logged = os.fstat(self.log_file).st_size
+        self.deadline = self.until = self.began + seconds
+        self.programs, self.lock = set(), threading.Lock()
+        self.stopping = False
+        self.log_file = os.open(os.path.join(args.out, args.call + ".log"),
+                                os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        self.logged = 0
         self.work = tempfile.mkdtemp(prefix="dl2-device.")
         root = os.path.normpath(os.path.join(HERE, "../../.."))
         if not args.build and not os.path.exists(os.path.join(root, "libexec/run")):
@@ -160,100 +125,92 @@ class Call:
                         (lambda path: [os.path.join(root, "libexec/run"), os.path.basename(path)]))
         self.packages = os.path.join(args.build, "python") if args.build else os.path.join(root, "lib/python")
         self.on_card = args.device.startswith("cuda")
+        self.torch_device = "cpu" if args.rehearse else args.device
+        self.plans = os.path.join(args.out, "plans.json")
+        if args.plans and os.path.abspath(args.plans) != self.plans:
+            shutil.copyfile(args.plans, self.plans)
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("DL2_CUDA_")}
-        # Plans are chosen once in a call, and anew in each.
-        self.environment.update(PYTHONUNBUFFERED="1", DL2_CUDA_PLAN_CACHE=os.path.join(self.work, "plans"))
-        if not self.on_card:
-            self.environment["CUDA_VISIBLE_DEVICES"] = ""
-        self.steps = results["calls"].setdefault(name, {})
-        if not args.only:
-            self.steps.clear()
+        self.environment.update(PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", DL2_CUDA_PLAN_CACHE=self.plans)
+        if args.rehearse:
+            self.environment.update(CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1")
+        self.parts = results["calls"].setdefault(args.call, {})
+        self.parts.clear()
 
     def log(self, line):
-        self.logged += os.write(self.log_file, ("%7.2f %s\n" % (time.monotonic() - self.began, line)).encode())
+        """How many bytes that are; none where the log is full."""
+        if self.logged > LARGEST_FILE - MAX_LOGGED:
+            return 0
+        size = os.write(self.log_file, ("%7.2f %s\n" % (time.monotonic() - self.began, line)).encode())
+        with self.lock:
+            self.logged += size
+        return size
 
     def left(self):
         return self.until - time.monotonic()
 
-    def start(self, what, command, environment, **options):
+    def run(self, what, command, most=1e9, status=(0,), **environment):
+        """Runs it, for no longer than `most` seconds and the part; gives what it printed."""
         if self.stopping or self.left() < 1:
             raise Failed("no time left for " + what)
-        try:
-            return Program(self, what, command, environment, **options)
-        except OSError as error:
-            raise Failed("%s: cannot start %s: %s" % (what, command[0], error.strerror)) from None
-
-    def run(self, what, command, most=1e9, status=(0,), **environment):
-        """Runs it, for no longer than `most` seconds and the step; gives its standard output."""
-        program = self.start(what, command, environment, stdin=subprocess.DEVNULL)
         seconds = min(most, self.left())
+        program = Program(self, what, command, environment)
         try:
             program.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            try:
-                program.stacks()
-            except (OSError, subprocess.TimeoutExpired):
-                pass
+            self.stacks(program)
             raise Failed("%s: not done after %.0f s; the last that it printed:\n%s" % (what, seconds, program.tail())) from None
         finally:
             code = program.end()
-        for line in program.text:
+        for line in program.lines:
             if line.startswith("note: "):
                 self.note(line[len("note: "):])
         if code not in status:
             raise Failed("%s: exit status %s:\n%s" % (what, code, program.tail()))
-        return "\n".join(program.out if 0 in status else program.text)
+        return "\n".join(program.lines)
+
+    def stacks(self, program):
+        """Where it hangs, into the log; but for the end of a call, whose time is for what comes then."""
+        debugger = nvidia_tool("cuda-gdb")
+        if debugger and self.deadline - time.monotonic() > 60:
+            try:
+                found = subprocess.run([debugger, "-p", str(program.process.pid), "-batch", "-ex", "thread apply all backtrace"],
+                                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False)
+                self.log("stacks of %s:\n%s" % (program.what, (found.stdout + found.stderr)[-100000:]))
+            except (OSError, subprocess.TimeoutExpired):
+                pass
 
     def note(self, words):
         """What the device did in another way."""
-        with self.lock:
-            if words not in self.results["device notes"]:
-                self.results["device notes"].append(words)
+        if words not in self.results["device notes"]:
+            self.results["device notes"].append(words)
 
-    def together(self, jobs, at_once):
-        """Results of functions, by name, so many at once; where one fails, its Failed."""
-        def one(function):
-            try:
-                return function()
-            except Failed as failure:
-                return failure
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            futures = {name: pool.submit(one, function) for name, function in jobs.items()}
-            return {name: future.result() for name, future in futures.items()}
-
-    def peer(self, name):
-        for folder in (HERE, os.path.join(HERE, "../bench")):
+    def python(self, name):
+        """A script beside this one."""
+        for folder in (HERE, os.path.join(HERE, "../../examples"), os.path.join(HERE, "../../doc/dl2/examples")):
             if os.path.exists(os.path.join(folder, name)):
-                return [self.args.python, "-B", os.path.join(folder, name)]
+                return [self.args.python, os.path.join(folder, name)]
         raise Failed(name + " is not there")
 
     def save(self):
-        with self.lock:
-            try:
-                text = tables(self.results)
-            except Exception as error:  # results.json is what counts
-                text = "The tables cannot be made: %r" % error
-            for name, text in (("results.json", json.dumps(self.results, indent=1)), ("results.md", text)):
-                path = os.path.join(self.args.out, name)
-                with open(path + ".new", "w") as file:
-                    file.write(text + "\n")
-                os.replace(path + ".new", path)
+        for name, text in (("results.json", json.dumps(self.results, indent=1)), ("results.md", tables(self.results))):
+            path = os.path.join(self.args.out, name)
+            with open(path + ".new", "w") as file:
+                file.write(text + "\n")
+            os.replace(path + ".new", path)
 
-    def step(self, name, seconds, function, *arguments):
-        """Runs a step; whatever becomes of it is in the results, and the rest goes on."""
-        result = self.steps[name] = {"state": "running"}
+    def part(self, name, seconds, function, *arguments):
+        """Does a part; whatever becomes of it is in the results, and the rest goes on."""
         began = time.monotonic()
-        self.until = min(self.deadline, began + seconds)
+        self.until = min(self.deadline, began + min(seconds, self.args.limit))
+        result = self.parts[name] = {"state": "running", "limit": round(self.until - began)}
+        print("%4.0f s  %s, at most %.0f s" % (began - self.began, name, self.until - began), flush=True)
         try:
             self.save()
-            if self.until - began < 3:
-                raise Failed("no time left")
-            print("%4.0f s  %s, at most %.0f s" % (began - self.began, name, self.until - began), flush=True)
             function(self, result, *arguments)
         except Exception as error:  # whatever it is
-            note(result, str(error) if isinstance(error, Failed) else repr(error))
+            failed(result, str(error) if isinstance(error, Failed) else repr(error))
         except Stopped as stopped:
-            note(result, str(stopped))
+            failed(result, str(stopped))
             raise
         finally:
             result["state"] = "failed" if result.get("failures") else "done"
@@ -262,14 +219,15 @@ class Call:
 
     def stop(self, number, _frame):
         self.stopping = True
-        with self.lock:
-            for program in list(self.programs):
-                if program.process.poll() is None:
-                    os.killpg(program.process.pid, signal.SIGKILL)
+        for program in list(self.programs):
+            try:
+                os.killpg(program.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         raise Stopped("stopped by " + signal.Signals(number).name)
 
 
-def note(result, failure):
+def failed(result, failure):
     result.setdefault("failures", []).append(failure)
     print("        FAILED %s" % failure[:600].replace("\n", "\n        "), flush=True)
 
@@ -279,16 +237,14 @@ def attempt(result, function, *arguments, **options):
     try:
         return function(*arguments, **options)
     except Failed as failure:
-        note(result, str(failure))
+        failed(result, str(failure))
         return None
 
 
 def nvidia_tool(name):
     """Its path, or None."""
-    return shutil.which(name) or next(iter(sorted(glob.glob("/opt/nvidia/nsight-compute/*/" + name)
-                                                  + glob.glob("/usr/local/cuda*/bin/" + name)
-                                                  + glob.glob("/usr/local/cuda*/%s/%s" % (name, name))
-                                                  + glob.glob("/usr/local/nvidia/bin/" + name))), None)
+    places = ("/opt/nvidia/nsight-compute/*/", "/usr/local/cuda*/bin/", "/usr/local/cuda*/%s/" % name, "/usr/local/nvidia/bin/")
+    return shutil.which(name) or next((path for place in places for path in sorted(glob.glob(place + name))), None)
 
 
 def load_json(path):
@@ -299,99 +255,101 @@ def load_json(path):
         raise Failed("cannot read %s: %s" % (os.path.basename(path), error)) from None
 
 
-# ---- What steps have in common
+# ---- What parts have in common
 
 
 def sizes(call):
-    """Of batches and images, and the numbers of steps and rounds. --tiny only tries the steps out."""
-    if call.args.tiny:
-        return {"batch": 4, "size": 32, "steps": 3, "rounds": 2, "amp": "bf16" if call.on_card else "off"}
-    return {"batch": 256, "size": 224, "steps": 40, "rounds": 3, "amp": "bf16" if call.on_card else "off"}
+    if call.args.rehearse:  # on what stands in for a card, each multiplication is plain C
+        return {"arch": "convnet", "images": 16, **({"batch": 2, "size": 16, "steps": 2, "amp": "bf16"} if call.on_card else
+                                                    {"batch": 4, "size": 32, "steps": 3, "amp": "off"})}
+    return {"arch": "resnet50", "batch": 256, "size": 224, "steps": 20, "amp": "bf16", "images": 4000}
 
 
-def train(call, what, *options, out=None, begin="--restart", **environment):
+def train(call, what, *options, out="train", **environment):
     """dl2-train's report."""
-    folder = os.path.join(call.work, out or "train")
-    call.run(what, call.program("dl2-train") + [begin, "--device", call.args.device, "--out", folder]
-             + (["--threads", "1"] if call.args.tiny else []) + [str(option) for option in options], **environment)
+    folder = os.path.join(call.work, out)
+    call.run(what, call.program("dl2-train") + ["--restart", "--quiet", "--device", call.args.device, "--out", folder]
+             + (["--threads", "1"] if call.args.rehearse else []) + [str(option) for option in options], **environment)
     report = load_json(os.path.join(folder, "experiment_report.json"))
     for words in report.get("device_notes") or []:
         call.note(words)
     return report
 
 
-def synthetic(call, arch, *options, epochs=3, **changes):
+def synthetic(call, *options, epochs=3, steps=None, amp=None):
     """Options of dl2-train for training on a batch of noise, the same in every step."""
-    s = {**sizes(call), **changes}
-    return ["--loader", "synthetic", "--classes", 1000, "--images", s["batch"] * s["steps"], "-e", epochs, "-a", arch, "-b",
-            s["batch"], "--image-size", s["size"], "--amp", s["amp"], "--skip-validation", *options]
+    s = sizes(call)
+    return ["--loader", "synthetic", "--classes", 1000, "--images", s["batch"] * (steps or s["steps"]), "-e", epochs, "-a",
+            s["arch"], "-b", s["batch"], "--image-size", s["size"], "--amp", amp or s["amp"], "--skip-validation", *options]
 
 
 def figures(report):
-    """Medians of the epochs but the first."""
+    """Medians of the epochs but the first, and of the card's samples."""
     epochs = report["epochs"][1:] or report["epochs"]
-    medians = {}
-    for name in ("images_per_second", "data_stall", "joules_per_image"):
-        values = [epoch[name] for epoch in epochs if epoch.get(name) is not None]
+    timeline = report.get("timeline") or {}
+    found = {}
+    for name in ("images_per_second", "data_stall", "joules_per_image", "card_percent", "card_watts", "card_memory_bytes"):
+        values = timeline.get(name) or [] if name.startswith("card") else [epoch.get(name) for epoch in epochs]
+        values = [value for value in values if value is not None]
         if values:
-            medians[name] = statistics.median(values)
-    timeline = report.get("timeline", {})
-    for name in ("card_percent", "card_watts", "card_memory_bytes"):
-        values = [value for value in timeline.get(name) or [] if value is not None]
-        if values:
-            medians[name] = max(values) if name.endswith("bytes") else statistics.median(values)
-    return medians
-
-
-def made_up(call):
-    """Images for trying things out."""
-    folder = os.path.join(call.work, "made-up")
-    if not os.path.isdir(folder):
-        program = call.program("tests/train/make_images")
-        call.run("make_images", program[:-1] + [os.path.abspath(program[-1]) if call.args.build else program[-1]]
-                 + [folder, "2", "32", "8", "64"])
-    return folder
+            found[name] = max(values) if name.endswith("bytes") else statistics.median(values)
+    return found
 
 
 def photographs(call):
-    if call.args.data and not os.path.isdir(call.args.data):
+    """Those of the bundle, or images that are made up, which is said."""
+    folder = call.args.data or os.path.join(HERE, "photographs")
+    if os.path.isdir(folder):
+        return os.path.abspath(folder)
+    if call.args.data:
         raise Failed("there is no folder " + call.args.data)
-    return os.path.abspath(call.args.data) if call.args.data else made_up(call)
-
-
-def variants(call, folder, codec, qualities, *options):
-    call.run("dl2-transcode", call.program("dl2-transcode") + ["--quiet", "--codec", codec, "--q", qualities, *options,
-                                                               photographs(call), folder], status=(0, 1))
+    call.results["machine"]["photographs"] = "none in this bundle: images of noise, 64 pixels wide"
+    folder = os.path.join(call.work, "made-up")
+    if not os.path.isdir(folder):
+        call.run("make_images", call.program("tests/train/make_images") + [folder, "3", "16", "6", "64"])
     return folder
 
 
-def many(folder, least):
-    """A folder CLASS/IMAGE of at least `least` images: hard links to the training images of `folder`, each by several names."""
-    source = os.path.join(folder, "train") if os.path.isdir(os.path.join(folder, "train")) else folder
-    target = folder.rstrip("/") + "-many"
-    files = [path for path in glob.glob(source + "/*/*") if os.path.isfile(path)]
-    for copy in range(max(1, -(-least // max(1, len(files))))):
-        for path in files:
-            name = os.path.join(target, os.path.basename(os.path.dirname(path)), "%d-%s" % (copy, os.path.basename(path)))
+def repeated(source, target, least, each=1):
+    """A folder like `source` with at least `least` images, hard links by several names; of one image in `each`."""
+    files = sorted(os.path.relpath(path, source) for path in glob.glob(source + "/**/*.*", recursive=True) if os.path.isfile(path))
+    files = files[::each]
+    for copy in range(-(-least // max(1, len(files)))):
+        for file in files:
+            name = os.path.join(target, os.path.dirname(file), "%d-%s" % (copy, os.path.basename(file)))
             os.makedirs(os.path.dirname(name), exist_ok=True)
             if not os.path.exists(name):
-                os.link(path, name)
+                try:
+                    os.link(os.path.join(source, file), name)
+                except OSError:  # another file system
+                    shutil.copyfile(os.path.join(source, file), name)
     return target
 
 
 def jpegs(call):
-    """Two folders of JPEGs of quality 75, without restart intervals and with tiles of them."""
-    folder, least = os.path.join(call.work, "jpegs"), 16 if call.args.tiny else 12000
-    return [many(os.path.join(folder + name, "jpeg-75") if os.path.isdir(folder + name) else
-                 os.path.join(variants(call, folder + name, "jpeg", "75", *options), "jpeg-75"), least)
-            for name, options in (("-plain", ["--restart=none"]), ("-tiles", []))]
+    """Two folders CLASS/... of JPEGs of quality 75, without restart intervals and with tiles of them."""
+    folders = []
+    for name, options in (("plain", ["--restart=none"]), ("tiles", [])):
+        made, target = os.path.join(call.work, name), os.path.join(call.work, "many-" + name)
+        if not os.path.isdir(target):
+            call.run("dl2-transcode", call.program("dl2-transcode") + ["--quiet", "--codec", "jpeg", "--q", "75", *options,
+                                                                       photographs(call), made])
+            repeated(made + "/jpeg-75/train", target, sizes(call)["images"])
+        folders.append(target)
+    return folders
 
 
 def cores():
     return str(len(os.sched_getaffinity(0)))
 
 
-# ---- Does it run?
+def has_nvjpeg(call):
+    """Asked of the program, which refuses --decode gpu before it looks for the dataset."""
+    return call.on_card and "decodes on no card" not in call.run(
+        "dl2-load", call.program("dl2-load") + ["--decode", "gpu", "bench", "/nowhere"], 20, (1, 2))
+
+
+# ---- The first call: does it run?
 
 
 def machine(call, result):
@@ -407,451 +365,184 @@ def machine(call, result):
     if call.on_card:
         about["card"] = attempt(result, call.run, "nvidia-smi", [
             nvidia_tool("nvidia-smi") or "nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit",
-            "--format=csv,noheader"])
-    versions = attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], DL2_VERBOSE="1") or ""
+            "--format=csv,noheader"], 10)
+    versions = attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], 10, DL2_VERBOSE="1") or ""
     about["dl2"] = ", ".join(line.strip() for line in versions.split("\n") if re.match("dl2-train|  device", line))
+    about["pytorch"] = attempt(result, call.run, "PyTorch's versions", call.python("peer_model.py"))
 
 
 def smoke(call, result):
-    text = call.run("smoke", call.program("tests/device/smoke") + [call.args.device, "bf16" if call.on_card else "fp32"])
+    command = call.program("tests/device/smoke") + [call.args.device, "bf16" if call.on_card else "fp32"]
+    try:
+        text = call.run("smoke", command)
+    except Failed:
+        call.until = min(call.deadline, time.monotonic() + 10)  # once more, for what the libraries say
+        result["once more"] = once_more(call, "smoke", command)
+        raise
     result["begins at, s"] = {name: float(at) for at, name in re.findall(r"^ *([0-9.]+) s  (.*): begins", text, re.M)}
 
 
-def test_device(call, precision, *operation):
-    return call.program("tests/device/test_device") + [call.args.device.split(":")[0], precision, *operation]
+def once_more(call, what, command):
+    """What becomes of it if it waits after each launch, and the libraries have logs."""
+    try:
+        call.run(what + ", once more", command, 10, **WATCHED)
+        return "passes"
+    except Failed as failure:
+        return str(failure)
 
 
 def operations(call, result, *precisions):
-    """Each in a process of its own, some at once."""
-    names = call.run("test_device", call.program("tests/device/test_device") + ["--list"], 20).split()
+    """Each in a process of its own, some at once, against the reference. Those that fail once more, one by one."""
+    names = list(dict.fromkeys(call.run("test_device", call.program("tests/device/test_device") + ["--list"], 20).split()))
+    names = names[:6] if call.args.rehearse else names
+    again = []
     for precision in precisions if call.on_card else set(precisions) & {"fp32"}:
-        jobs = {name: (lambda name=name: call.run("%s in %s" % (name, precision), test_device(call, precision, name), 60))
-                for name in names}
-        for name, outcome in call.together(jobs, max(1, int(cores()) // 2) if call.on_card else 1).items():
-            failed = isinstance(outcome, Failed)
-            result.setdefault(precision, {})[name] = "FAIL" if failed else "pass"
-            if failed:
-                note(result, str(outcome))
+        def one(name, precision=precision):
+            command = call.program("tests/device/test_device") + [call.args.device.split(":")[0], precision, name]
+            try:
+                call.run("%s in %s" % (name, precision), command)
+                return command, None
+            except Failed as failure:
+                return command, str(failure)
+        with concurrent.futures.ThreadPoolExecutor(max(1, int(cores()) // 2)) as pool:
+            outcomes = dict(zip(names, pool.map(one, names)))
+        result[precision] = {name: "FAIL" if failure else "pass" for name, (_, failure) in outcomes.items()}
+        for name, (command, failure) in outcomes.items():
+            if failure:
+                failed(result, failure)
+                again.append(("%s in %s" % (name, precision), command))
         call.save()
-
-
-def failed_operations(call, result):
-    """Those that failed, the simplest first, once more: waiting after each launch, watched by compute-sanitizer, and with the
-    libraries' logs."""
-    failed = [(name, precision) for step in call.steps.values() for precision, outcomes in step.items()
-              if precision in LOSSES_WITHIN for name, outcome in outcomes.items() if outcome == "FAIL"]
-    done = {key for step in call.steps.values() for key in step.get("once more", {})}
-    checker = nvidia_tool("compute-sanitizer")
-    for name, precision in failed:
-        what = "%s in %s" % (name, precision)
-        if what in done:
-            continue
-        command = test_device(call, precision, name)
-        ways = {"CUDA_LAUNCH_BLOCKING=1": (command, {"CUDA_LAUNCH_BLOCKING": "1"}),
-                "libraries' logs": (command, {
-                    "CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "2"})}
-        if checker and call.on_card:
-            ways["memcheck"] = (watched_by(checker, "memcheck") + command, {})
-        for way in ("CUDA_LAUNCH_BLOCKING=1", "memcheck", "libraries' logs"):
-            if way in ways:
-                outcome = "passes"
-                try:
-                    call.run("%s, %s" % (what, way), ways[way][0], 60, **ways[way][1])
-                except Failed as failure:
-                    outcome = str(failure)
-                result.setdefault("once more", {}).setdefault(what, {})[way] = outcome
-                call.save()
-
-
-def watched_by(checker, tool):
-    return [checker, "--tool", tool, "--target-processes", "all", "--print-limit", "20", "--error-exitcode", "9"]
-
-
-def check_plans(call, result, *precisions):
-    """The chosen plan of each shape and pass of a network at its real batch, against one of float32."""
-    for precision in precisions if call.on_card else ["off"]:
-        for arch in ["convnet"] if call.args.tiny else ["resnet50", "vit_b_16"]:
-            attempt(result, call.run, "plans of %s in %s" % (arch, precision), call.program("dl2-train") + [
-                "--check-device", "--restart", "--device", call.args.device, "--out", os.path.join(call.work, "check")]
-                + [str(option) for option in synthetic(call, arch, epochs=1, steps=1, amp=precision)])
+    for what, command in again:
+        result.setdefault("once more", {})[what] = once_more(call, what, command)
 
 
 def ten_steps(call, result, *precisions):
-    """Losses here, with recording and without, and in PyTorch, from the same weights."""
-    tiny = call.args.tiny
-    if not call.on_card:
-        precisions = [precision for precision in precisions if precision == "fp32"]
+    """Losses here, with recording and without, and in PyTorch, from the same weights; two networks at once."""
+    pixels, batch, steps = (32, 4, 2) if call.args.rehearse else (64, 64, 10)
+    precisions = [precision for precision in precisions if call.on_card or precision == "fp32"]
 
-    def peer(arch, optimizer, rate):
-        folder = tempfile.mkdtemp(dir=call.work)
-        shape = ["64", "8" if tiny else "64", "10", "3" if tiny else "10", rate]
-        text = call.run("PyTorch's steps of " + arch, call.peer("peer_steps.py") + [call.args.device, ",".join(precisions), arch,
-                                                                                    optimizer, *shape, folder], 120)
-        return shape, folder, text.split("\n")
-
-    # At SGD's rate of 0.01, which ReLUs open for want of a rounding makes differences above 1e-3 on processors too.
-    networks = [("resnet18", "sgd", "3e-4"), ("vit_tiny", "adamw", "3e-5")] if precisions else []
-    peers = call.together({network: (lambda network=network: peer(*network)) for network in networks}, 2)
-    for (arch, optimizer, rate), found in peers.items():
-        if isinstance(found, Failed):
-            note(result, str(found))
-            continue
-        shape, folder, text = found
-        for line in text:
-            if line.startswith("PyTorch "):
-                call.results["machine"]["pytorch"] = line
-        for precision in precisions:
-            theirs = [float(line.split()[1]) for line in text if line.startswith(precision + " ")]
+    def compare(arch, optimizer, rate):
+        shape, folder = [str(pixels), str(batch), "10", str(steps), rate], tempfile.mkdtemp(dir=call.work)
+        text = attempt(result, call.run, "PyTorch's steps of " + arch, call.python("peer_steps.py") + [
+            call.torch_device, ",".join(precisions), arch, optimizer, *shape, folder])
+        for precision in precisions if text else []:
+            theirs = [float(line.split()[1]) for line in text.split("\n") if line.startswith(precision + " ")]
             entry = result.setdefault("%s, %s" % (arch, precision), {"pytorch": theirs})
-            for graphs in ("on", "off") if call.on_card else ("on",):
-                name = "dl2" if graphs == "on" else "dl2, not recorded"
+            for graphs, name in (("on", "dl2"), ("off", "dl2, not recorded"))[:2 if call.on_card else 1]:
                 ours = attempt(result, call.run, "%s of %s in %s" % (name, arch, precision),
                                call.program("tests/device/steps") + [call.args.device, precision, arch, optimizer, *shape]
-                               + [os.path.join(folder, file) for file in ("weights", "images", "labels")], 60,
-                               DL2_CUDA_GRAPHS=graphs)
+                               + [os.path.join(folder, file) for file in ("weights", "images", "labels")], DL2_CUDA_GRAPHS=graphs)
                 if ours is None:
                     continue
-                entry[name] = [float(word) for word in ours.split()]
-                worst = max([abs(a - b) for a, b in zip(entry[name], theirs)] + [0])
-                entry["%s: off by" % name] = worst
-                if not (len(entry[name]) == len(theirs) == int(shape[3]) and worst < LOSSES_WITHIN[precision]):
-                    note(result, "%s, %s, %s: losses of %d and %d steps differ by %g, more than %g" % (
-                        arch, precision, name, len(entry[name]), len(theirs), worst, LOSSES_WITHIN[precision]))
-            call.save()
+                entry[name] = [float(line) for line in ours.split("\n") if re.fullmatch(r"[-+.\dena]+", line)]
+                off = entry[name + ": off by"] = max([abs(a - b) for a, b in zip(entry[name], theirs)] + [0])
+                if not (len(entry[name]) == len(theirs) == steps and off < LOSSES_WITHIN[precision]):
+                    failed(result, "%s, %s, %s: losses of %d and %d steps differ by %g, more than %g" % (
+                        arch, precision, name, len(entry[name]), len(theirs), off, LOSSES_WITHIN[precision]))
+
+    # At SGD's rate of 0.01, which ReLUs open for want of a rounding makes differences above 1e-3 on processors too.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(compare, *zip(("resnet18", "sgd", "3e-4"), ("vit_tiny", "adamw", "3e-5"))) if precisions else [])
 
 
-def first_figure(call, result):
-    """resnet50: with the first plans that run, which takes no time to choose; with the fastest; without recording."""
-    for name, options, graphs in (("dl2, unmeasured plans", ["--deterministic"], "on"), ("dl2", [], "on"),
-                                  ("dl2, not recorded", [], "off")):
-        report = attempt(result, train, call, "resnet50, %s" % name,
-                         *synthetic(call, "convnet" if call.args.tiny else "resnet50", *options), DL2_CUDA_GRAPHS=graphs)
+def other_precisions(call, result):
+    operations(call, result, "fp16", "tf32")
+    ten_steps(call, result, "fp16", "tf32")
+
+
+def throughput(call, result):
+    """With the first plans that run, which takes no time to choose; with the fastest, all measured unless --plans has them;
+    without recording. Then the parts of a step by time, as dl2-train measures them itself."""
+    measured = {} if call.args.plans else {"DL2_CUDA_PLANS": os.path.join(call.args.out, "plan-times.json")}
+    rates = result.setdefault("images/s", {})
+    for name, options, environment in (("dl2, unmeasured plans", ["--deterministic"], {}), ("dl2", [], measured),
+                                       ("dl2, not recorded", [], {"DL2_CUDA_GRAPHS": "off"})):
+        report = attempt(result, train, call, name, *synthetic(call, *options), **environment)
         if report:
-            result[name] = figures(report)
-            result["card"] = report.get("card")
+            rates[name], result["card"] = figures(report), report.get("card")
         call.save()
-
-
-def times_of_a_step(call, result):
-    """The parts of a step by time, as dl2-train measures them itself."""
     path = os.path.join(call.work, "times.json")
-    train(call, "times of a step", *synthetic(call, "convnet" if call.args.tiny else "resnet50", epochs=1, steps=5),
-          DL2_CUDA_TIMES=path, DL2_CUDA_GRAPHS="off")
+    train(call, "times of a step", *synthetic(call, epochs=1, steps=8), DL2_CUDA_TIMES=path, DL2_CUDA_GRAPHS="off")
     if call.on_card:
         result["times"] = load_json(path)
 
 
-def our_kernels(call, result):
-    """Without the libraries: results, accesses to memory, races in shared memory."""
+def kernels(call, result):
+    """Ours without the libraries: results; accesses to memory, where compute-sanitizer runs here; whether ncu does."""
     program = call.program("tests/cuda/card_kernels")
-    if not call.on_card:
-        call.run("our kernels", program, 60, (0, 77))  # 77: there is no card
+    if not os.path.exists(program[-1] if call.args.build else os.path.join(HERE, "../../../libexec", program[-1])) or not call.on_card:
+        result["skipped"] = "without a card, or not in this build"
         return
-    result["results"] = attempt(result, call.run, "our kernels", program, 60) and "pass"
-    checker = nvidia_tool("compute-sanitizer")
-    if not checker:
-        raise Failed("compute-sanitizer is not there")
-    for tool in ("memcheck", "racecheck"):
-        result[tool] = attempt(result, call.run, "our kernels, " + tool, watched_by(checker, tool) + program) and "found nothing"
+    result["results"] = attempt(result, call.run, "our kernels", program, 15, (0, 77) if call.args.rehearse else (0,)) and "pass"
+    sanitizer = ["--tool", "memcheck", "--print-limit", "20", "--error-exitcode", "9"]
+    for name, options in (("compute-sanitizer", sanitizer), ("ncu", ["--clock-control", "none", "--launch-count", "1"])):
+        tool = nvidia_tool(name)
+        try:
+            if not tool:
+                raise Failed(name + " is not there")
+            text = call.run(name + ", a probe", [tool, *options] + call.program("tests/device/test_device")
+                            + ["cuda", "fp32", "linear"], 5)
+            if "==ERROR==" in text:
+                raise Failed(text[text.index("==ERROR=="):][:400])
+            result[name] = "runs"
+        except Failed as failure:  # of the tool, not of dl2
+            result[name] = str(failure)
         call.save()
+    if result["compute-sanitizer"] == "runs":
+        result["memcheck"] = attempt(result, call.run, "our kernels, memcheck", [nvidia_tool("compute-sanitizer"), *sanitizer]
+                                     + program) and "found nothing"
 
 
-def deterministic(call, result):
-    """Two runs and a resumed one have the same weights, bit for bit."""
-    data = made_up(call) if call.args.tiny else photographs(call)
-    options = ["-d", data, "-a", "convnet" if call.args.tiny else "resnet18", "--image-size", 32 if call.args.tiny else 64, "-b",
-               8 if call.args.tiny else 64, "--deterministic", "--skip-validation", "-e", 2]
-    options += ["--amp", "bf16"] if call.on_card else []
-    digests = {}
-    for name, more in (("one", []), ("two", []), ("part", ["--run-epochs", 0.6])):
-        train(call, "deterministic, " + name, *options, *more, out=name)
-    train(call, "deterministic, resumed", *options, out="part", begin="--resume")
-    for name in ("one", "two", "part"):
-        with open(os.path.join(call.work, name, "checkpoint.safetensors"), "rb") as file:
-            header = int.from_bytes(file.read(8), "little")
-            file.seek(8 + header)
-            digests[name] = hash(file.read())
-    if len(set(digests.values())) != 1:
-        raise Failed("weights differ between " + ("two runs" if digests["one"] != digests["two"] else
-                                                  "a run in one part and one that was resumed"))
-    result["same weights"] = "two runs and a resumed one"
-
-
-def out_of_memory(call, result):
-    """A batch too large for any card: that a smaller one is named. --deterministic: no plan is measured for it."""
-    if call.on_card:
-        text = call.run("out of memory", call.program("dl2-train") + ["--restart", "--device", call.args.device, "--out",
-                                                                      os.path.join(call.work, "memory"), "--deterministic"]
-                        + [str(option) for option in synthetic(call, "resnet50", epochs=1, batch=2600, steps=1, amp="tf32")],
-                        60, (1,))
-        result["says"] = text.strip()[-500:]
-        if "batch" not in text:
-            raise Failed("no batch is named")
-
-
-def metrics(call, result):
-    """PSNR and SSIM, by the card and by the processors."""
-    folder = variants(call, os.path.join(call.work, "metrics"), "jpeg", "50")
-    values = {}
-    for device in ("cpu", call.args.device):
-        path = os.path.join(call.work, "metrics-%s.json" % device.split(":")[0])
-        call.run("dl2-quality on " + device, call.program("dl2-quality") + ["--quiet", "--device", device, "--json", path,
-                                                                            photographs(call), os.path.join(folder, "jpeg-50")])
-        values[device] = load_json(path)["variants"][0]["metrics"]
-    result["largest difference"] = max(abs(values["cpu"][m]["mean"] - values[call.args.device][m]["mean"]) for m in values["cpu"])
-    if not result["largest difference"] < 1e-5:
-        raise Failed("PSNR or SSIM differ by %g" % result["largest difference"])
-
-
-def other_tests(call, result):
-    """Errors in words; nvJPEG's pixels."""
-    for name in ["test_gpu"] + (["test_decode"] if has_nvjpeg(call) else []) if call.on_card else []:
-        result[name] = attempt(result, call.run, name, call.program("tests/cuda/" + name), 60) and "pass"
-
-
-# ---- How fast?
-
-
-def peer_options(call, *more):
+def peer(call, what, *options, rounds=3, steps=None):
+    """Rounds of peer_train.py, a training with PyTorch."""
     s = sizes(call)
-    return ["--device", call.args.device, "--amp", s["amp"], "--batch", str(s["batch"]), "--size", str(s["size"]),
-            *(["--warmup", "1", "--threads", "1"] if call.args.tiny else []), *more]
+    text = call.run(what, call.python("peer_train.py") + [
+        "resnet18" if call.args.rehearse else s["arch"], "--device", call.torch_device, "--amp", s["amp"], "--batch", str(s["batch"]),
+        "--size", str(s["size"]), "--rounds", str(rounds), "--steps", str(steps or s["steps"]),
+        *(["--warmup", "1", "--threads", "1"] if call.args.rehearse else []), *options])
+    found = [json.loads(line) for line in text.split("\n") if line.startswith("{")]
+    return {key: statistics.median(entry[key] for entry in found) for key in ("images_per_second", "data_stall")}
 
 
-class Peer:
-    """peer_train.py, which waits between its rounds."""
-
-    def __init__(self, call, arch, *options):
-        self.call = call
-        self.program = call.start("PyTorch, " + arch, call.peer("peer_train.py") + [arch, *options], {}, stdin=subprocess.PIPE)
-        call.results["machine"]["pytorch"] = self.line().replace("ready ", "", 1)
-
-    def line(self):
-        how = "took too long"
-        try:
-            line = self.program.lines.get(timeout=max(1, self.call.left()))
-            if line is not None:
-                return line
-            how = "ended"
-        except queue.Empty:
-            pass
-        self.program.end()
-        raise Failed("%s %s:\n%s" % (self.program.what, how, self.program.tail()))
-
-    def round(self, steps):
-        self.program.process.stdin.write(b"%d\n" % steps)
-        self.program.process.stdin.flush()
-        return json.loads(self.line())
-
-
-def choose_plans(call, arch, optimizer):
-    """A first run, which measures all plans; their times go to plans.json, by network."""
-    plans, path = os.path.join(call.work, "plans-%s.json" % arch), os.path.join(call.args.out, "plans.json")
-    train(call, "dl2 %s, choosing plans" % arch, *synthetic(call, arch, "--optimizer", optimizer, epochs=1), DL2_CUDA_PLANS=plans)
-    if call.on_card:
-        every = load_json(path) if os.path.exists(path) else {}
-        every[arch] = load_json(plans)
-        with open(path + ".new", "w") as file:
-            json.dump(every, file)
-        os.replace(path + ".new", path)
-
-
-def against(call, result, mode, arch, optimizer):
-    """dl2 and PyTorch in turns on synthetic data. PyTorch starts when its first turn comes, and waits in dl2's."""
-    s = sizes(call)
-    rounds = result.setdefault("images/s", {"dl2": [], "pytorch " + mode: []})
-    options = synthetic(call, arch, "--optimizer", optimizer)
-    if mode == "eager":
-        attempt(result, choose_plans, call, arch, optimizer)
-    peer = None
-    try:
-        for turn in range(s["rounds"]):
-            report = attempt(result, train, call, "dl2 " + arch, *options)
-            if report:
-                rounds["dl2"].append(figures(report)["images_per_second"])
-                result["run of dl2"], result["card"] = figures(report), report.get("card")
-                call.save()
-            if turn == 0:
-                peer = Peer(call, arch, "--optimizer", optimizer, "--mode", mode, *peer_options(call))
-            rounds["pytorch " + mode].append(peer.round(s["steps"])["images_per_second"])
-            call.save()
-    finally:
-        if peer:
-            peer.program.end()
-
-
-def longest_kernels(call, result):
-    """The ten of ours that take longest in a step, and how near each comes to the limits, by Nsight Compute."""
-    ncu = nvidia_tool("ncu")
-    if not ncu:
-        raise Failed("ncu (Nsight Compute) is not there")
-    arch = "resnet18" if call.args.tiny else "resnet50"
-
-    def profile(what, *options):
-        # Kernels one by one, of one step: those before it try out convolutions.
-        return kernels(call.run(what, [ncu, "--clock-control", "none", "--target-processes", "all", "--csv", "--page", "details",
-                                       "--profile-from-start", "off", *options] + call.program("dl2-train")
-                                + ["--restart", "--device", call.args.device, "--out", os.path.join(call.work, "profile")]
-                                + [str(option) for option in synthetic(call, arch, epochs=1, steps=8)],
-                                DL2_CUDA_GRAPHS="off", DL2_CUDA_PROFILE="5"))
-    result["all of ours"] = profile("all kernels of ours", "--metrics", "gpu__time_duration.sum", "--kernel-name-base", "function",
-                                    "--kernel-name", "regex:^(%s)$" % "|".join(OUR_KERNELS))
-    call.save()
-    longest = [kernel["kernel"] for kernel in result["all of ours"]["kernels"][:10]]
-    if not longest:
-        raise Failed("ncu saw none of our kernels")
-    result["longest"] = profile("the longest kernels", "--section", "SpeedOfLight", "--launch-count", "60", "--kernel-name-base",
-                                "demangled", "--kernel-name", "regex:^(%s).*" % "|".join(escaped(name) for name in longest))
-
-
-def escaped(name):
-    """For ncu's regular expressions, in which only what has a meaning may be escaped."""
-    return re.sub(r"([][(){}.*+?^$|\\])", r"\\\1", name)
-
-
-def without_arguments(name):
-    """"void a<(int)8>" of "void a<(int)8>(float *)"."""
-    depth = 0
-    for i in range(len(name) - 1, -1 if name.endswith(")") else len(name), -1):
-        depth += {")": 1, "(": -1}.get(name[i], 0)
-        if depth == 0:
-            return name[:i]
-    return name
-
-
-def kernels(text):
-    """Of ncu's CSV: each kernel's launches, time, and how near it came to the limits, the longest first."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
-        raise Failed("ncu measured nothing: " + text[-300:])
-    limits = ("DRAM Throughput", "Compute (SM) Throughput", "Memory Throughput")
-    launches = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
-        if not row["ID"].isdigit() or row["Metric Value"] is None:
-            continue  # a line of ncu's or of the program's own
-        launch = launches.setdefault(row["ID"], {"kernel": without_arguments(row["Kernel Name"])})
-        try:
-            value = float(row["Metric Value"].replace(",", ""))
-        except ValueError:
-            continue
-        unit = row["Metric Unit"]
-        if row["Metric Name"] in ("Duration", "gpu__time_duration.sum"):
-            launch["us"] = value * {"ns": 1e-3, "nsecond": 1e-3, "us": 1, "usecond": 1, "ms": 1e3, "msecond": 1e3,
-                                    "s": 1e6, "second": 1e6}.get(unit, float("nan"))
-        elif row["Metric Name"] in limits and unit == "%":
-            launch[row["Metric Name"]] = value
-    table = {}
-    for launch in launches.values():
-        entry = table.setdefault(launch["kernel"], {"launches": 0, "us": 0.0})
-        us = launch.get("us", 0.0)
-        entry["launches"] += 1
-        entry["us"] += us
-        for name in limits:
-            entry[name] = entry.get(name, 0.0) + us * launch.get(name, 0.0)
-    for entry in table.values():
-        for name in limits:
-            entry[name] = entry[name] / entry["us"] if entry["us"] else 0.0
-    ordered = sorted(table.items(), key=lambda item: -item[1]["us"])
-    return {"launches": len(launches), "us": sum(entry["us"] for entry in table.values()),
-            "kernels": [{"kernel": name, **entry} for name, entry in ordered[:40]]}
-
-
-# ---- What comes before a step
-
-
-def one_rank(call, result):
-    """A world of one card: NCCL starts, and its sums are part of what is recorded. With the weights of a run without."""
-    options = synthetic(call, "convnet" if call.args.tiny else "resnet18", "--deterministic", epochs=1)
-    for name, more in (("alone", ["--device", call.args.device]), ("by NCCL", ["--gpus", 1]))[:None if call.on_card else 1]:
-        folder = os.path.join(call.work, "rank")
-        call.run("one rank, " + name, call.program("dl2-train") + ["--restart", "--out", folder]
-                 + [str(option) for option in [*options, *more]], 60, NCCL_DEBUG="WARN")
-        report = load_json(os.path.join(folder, "experiment_report.json"))
-        result[name] = {**figures(report), "loss": report["epochs"][-1]["train"]["loss"]}
-    if call.on_card and result["alone"]["loss"] != result["by NCCL"]["loss"]:
-        raise Failed("the loss is %g, but %g alone" % (result["by NCCL"]["loss"], result["alone"]["loss"]))
-
-
-def bench(call, what, data, *options):
-    """dl2-load's report."""
-    s, path = sizes(call), os.path.join(call.work, "bench.json")
-    call.run(what, call.program("dl2-load") + ["--quiet", "-j", cores(), "--image-size", str(s["size"]), "-b", str(s["batch"]),
-                                               "-e", "3", "--json", path, *options, "bench", data])
-    report = load_json(path)
-    return {key: report[key] for key in ("images_per_second", "images_per_core_second", "stages", "card") if key in report}
-
-
-def load(call, result):
-    """From JPEG files: the loader alone, and torchvision's."""
-    s, (plain, tiles) = sizes(call), jpegs(call)
-    result["workers"] = cores()
+def against(call, result, mode):
+    """dl2, PyTorch and dl2 again on synthetic data; by torch.compile, which takes its time, without the first."""
     rates = result.setdefault("images/s", {})
-    for name, data in (("dl2, plain files", plain), ("dl2, restart tiles", tiles)):
-        report = attempt(result, bench, call, name, data)
-        rates[name] = report and report["images_per_second"]
+    for name in ("dl2, before", "PyTorch, " + mode, "dl2, after")[mode == "compile":]:
+        found = attempt(result, peer, call, name, "--mode", mode) if name.startswith("PyTorch") else \
+            attempt(result, train, call, name, *synthetic(call))
+        if found:
+            rates[name] = figures(found) if name.startswith("dl2") else found
         call.save()
-    out = call.run("torchvision's loader", call.peer("peer_load.py") + ["torchvision", plain, str(s["size"]), str(s["batch"]),
-                                                                       cores(), "2", call.work])
-    rates["torchvision, plain files"] = max(float(rate) for rate in out.split())
-
-
-def train_from_files(call, result):
-    """Training from JPEG files here and in PyTorch."""
-    s, (plain, tiles) = sizes(call), jpegs(call)
-    arch = "resnet18" if call.args.tiny else "resnet50"
-    for name, data in (("dl2, plain files", plain), ("dl2, restart tiles", tiles)):
-        report = attempt(result, train, call, name + ", training", "-a", arch, "-b", s["batch"], "--image-size", s["size"], "--amp",
-                         s["amp"], "--skip-validation", "-d", data, "--val-fraction", 0.01, "-j", cores(), "-e", 3)
-        if report:
-            result.setdefault("training", {})[name] = figures(report)
-            call.save()
-    peer = Peer(call, arch, "--data", plain, "--workers", cores(), *peer_options(call))
-    try:
-        rounds = [peer.round(3 if call.args.tiny else 45) for _ in range(2)]
-    finally:
-        peer.program.end()
-    result.setdefault("training", {})["PyTorch, plain files"] = {
-        key: statistics.median(r[key] for r in rounds) for key in ("images_per_second", "data_stall")}
-
-
-def has_nvjpeg(call):
-    """Asked of the program, which refuses --decode gpu before it looks for the dataset."""
-    return "decodes on no card" not in call.run("dl2-load", call.program("dl2-load") + ["--decode", "gpu", "bench", "/nowhere"], 20,
-                                                (1, 2))
 
 
 def decode(call, result):
-    """JPEGs decoded by the processors, by nvJPEG, and by both, of plain files and of those with restart tiles."""
-    if call.on_card and not has_nvjpeg(call):
-        raise Failed("nvJPEG is not in this build: unpack the Python wheel nvidia-nvjpeg into a folder, "
-                     "configure --with-nvjpeg=FOLDER/nvidia/cu13, and make bundle again (docs/install.md)")
-    s, (plain, tiles), arch = sizes(call), jpegs(call), "convnet" if call.args.tiny else "resnet50"
-    table = result.setdefault("images/s", {})
+    """nvJPEG's pixels within their bound; JPEGs decoded by the processors, by nvJPEG and by both, plain and spliced."""
+    s, (plain, tiles) = sizes(call), jpegs(call)
     runs = [("plain files, cpu", plain, []), ("restart tiles, cpu", tiles, [])]
-    if call.on_card:
+    if has_nvjpeg(call):
+        result["pixels"] = attempt(result, call.run, "test_decode", call.program("tests/cuda/test_decode"), 20) and \
+            "within %g grey level of the processors'" % DECODERS_WITHIN
         for engine in ("engines", "cores"):
-            runs += [("plain files, gpu, %s" % engine, plain, ["--decode", "gpu", "--gpu-engine", engine]),
-                     ("restart tiles, gpu, spliced, %s" % engine, tiles,
+            runs += [("plain files, gpu, " + engine, plain, ["--decode", "gpu", "--gpu-engine", engine]),
+                     ("restart tiles, gpu, spliced, " + engine, tiles,
                       ["--decode", "gpu", "--gpu-input", "spliced", "--gpu-engine", engine])]
-        for way in ("gpu", "hybrid"):
-            runs += [("plain files, %s" % way, plain, ["--decode", way]),
-                     ("plain files, %s, regions" % way, plain, ["--decode", way, "--gpu-input", "region"]),
-                     ("restart tiles, %s, spliced" % way, tiles, ["--decode", way, "--gpu-input", "spliced"])]
-    # A crop for validation is near the whole image: what regions and splicing save is seen with training's crops.
-    for crops, words in ((["--train"], "training's crops"), (["--val", "--split", "train"], "the middle of the image")):
-        for name, data, options in runs:
-            report = table["%s, %s" % (name, words)] = attempt(result, bench, call, name, data, *crops, *options)
-            card = report and report["card"]
-            if card and card["refused"]:  # the processors decoded those: the rate isn't the card's
-                note(result, "%s, %s: the card refused %d of %d images, the first of them: %s"
-                     % (name, words, card["refused"], card["refused"] + card["images"], card["refusal"]))
-            call.save()
-    for way in ("cpu", "gpu", "hybrid") if call.on_card else ():
-        report = attempt(result, train, call, "training, --decode " + way, "-a", arch, "-b", s["batch"], "--image-size",
-                         s["size"], "--amp", s["amp"], "--skip-validation", "-d", tiles, "--val-fraction", 0.01, "-j", cores(),
-                         "-e", 3, "--decode", way)
-        result.setdefault("training", {})[way] = report and figures(report)
+        runs.append(("plain files, hybrid", plain, ["--decode", "hybrid"]))
+    elif call.on_card:
+        failed(result, "nvJPEG is not in this build: configure --with-nvjpeg=DIR (docs/gpu.md) and make bundle again")
+    for name, data, options in runs:
+        path = os.path.join(call.work, "bench.json")
+        if attempt(result, call.run, name, call.program("dl2-load") + [
+                "--quiet", "-j", cores(), "--image-size", str(s["size"]), "-b", str(s["batch"]), "-e", "2", "--json", path,
+                "--train", *options, "bench", data]) is None:
+            continue
+        report = load_json(path)
+        result.setdefault("images/s", {})[name] = {key: report[key] for key in ("images_per_second", "images_per_core_second", "card")
+                                                   if key in report}
+        card = report.get("card")
+        if card and card["refused"]:  # the processors decoded those: the rate isn't the card's
+            failed(result, "%s: the card refused %d of %d images, the first of them: %s"
+                   % (name, card["refused"], card["refused"] + card["images"], card["refusal"]))
+        call.save()
 
 
 def load_in_python(call, result):
@@ -860,247 +551,318 @@ def load_in_python(call, result):
         result["skipped"] = "the Python package is not in this build"
         return
     s = sizes(call)
-    ways = ["cpu"] + (["gpu", "hybrid"] if call.on_card and has_nvjpeg(call) else [])
-    out = call.run("dl2.torch", call.peer("card_load.py") + [jpegs(call)[0], str(s["size"]), str(s["batch"]), cores(),
-                                                             call.args.device, *ways], PYTHONPATH=call.packages)
-    result.update(json.loads(out.strip().split("\n")[-1]))
-    # The bound of tests/cuda/test_decode.c.
-    far = {way: off for way, off in result["off by"].items() if not off <= 1}
+    ways = ["cpu"] + (["gpu", "hybrid"] if has_nvjpeg(call) else [])
+    out = call.run("dl2.torch", call.python("card_load.py") + [jpegs(call)[0], str(s["size"]), str(s["batch"]), cores(),
+                                                               call.torch_device, *ways], PYTHONPATH=call.packages)
+    found = json.loads(out.strip().split("\n")[-1])
+    result.update({"images/s": {way: {"images_per_second": rate} for way, rate in found["images/s"].items()}, "off by": found["off by"]})
+    far = {way: off for way, off in found["off by"].items() if not off <= DECODERS_WITHIN}
     if far:
         raise Failed("images are off by %s grey levels in the mean" % far)
 
 
+def check_plans(call, result):
+    """The chosen plan of each shape and pass of the network at its real batch, against one of float32."""
+    call.run("plans", call.program("dl2-train") + ["--check-device", "--restart", "--device", call.args.device, "--out", os.path.join(
+        call.work, "check")] + [str(option) for option in synthetic(call, epochs=1, steps=1)])
+
+
+def train_from_files(call, result):
+    """Training from JPEG files here and in PyTorch."""
+    s, (plain, tiles) = sizes(call), jpegs(call)
+    for name, data, options in (("dl2, plain files", plain, []), ("dl2, restart tiles, --decode gpu", tiles, [
+            "--decode", "gpu", "--gpu-input", "spliced"]))[:2 if has_nvjpeg(call) else 1]:
+        report = attempt(result, train, call, name, "-a", s["arch"], "-b", s["batch"], "--image-size", s["size"], "--amp", s["amp"],
+                         "--skip-validation", "-d", data, "--val-fraction", 0.01, "-j", cores(), "-e", 2, *options)
+        if report:
+            result.setdefault("images/s", {})[name] = figures(report)
+            call.save()
+    result.setdefault("images/s", {})["PyTorch, plain files"] = peer(call, "PyTorch, plain files", "--data", plain, "--workers", cores(),
+                                                                     rounds=1, steps=3 if call.args.rehearse else 20)
+
+
+def deterministic(call, result):
+    """Two runs, and one that is not recorded, have the same weights, bit for bit."""
+    digests = {}
+    for name in ("one", "two", "not recorded"):
+        train(call, "deterministic, " + name, *synthetic(call, "--deterministic", epochs=1, steps=3), out=name,
+              DL2_CUDA_GRAPHS="off" if name == "not recorded" else "on")
+        with open(os.path.join(call.work, name, "checkpoint.safetensors"), "rb") as file:
+            file.seek(8 + int.from_bytes(file.read(8), "little"))
+            digests[name] = hashlib.sha256(file.read()).hexdigest()[:16]
+    result["weights"] = digests
+    if len(set(digests.values())) != 1:
+        raise Failed("weights differ between runs: %s" % digests)
+
+
+# ---- The second call: a study
+
+
 def study(call, result):
-    """Five JPEG qualities and two of WebP, three seeds: its report, and study.tar.gz."""
-    args, s = call.args, sizes(call)
+    """Three variants, two seeds: dl2-study's steps one by one, so that a step that fails loses only what needs it, and a seed of
+    all variants before the next."""
+    out, rehearse = os.path.join(call.work, "study"), call.args.rehearse
+    program = call.program("dl2-study")
+    settings = {"dataset": study_data(call), "out": out, "codecs": "jpeg", "qualities": "10 50", "seeds": "1 2", "rounds": 2,
+                "archs": "convnet" if rehearse else "resnet18", "image-size": 32 if rehearse else 128, "batch": 8 if rehearse else 64,
+                "epochs": 1 if rehearse else 10, "measure": 0.2 if rehearse else 1, "device": call.args.device, "jobs": cores(),
+                "trainers": 1, "train-flags": "--amp " + sizes(call)["amp"], "report-flags": "--title photographs"}
+    call.run("dl2-study plan", program + ["plan"] + ["--%s=%s" % item for item in settings.items()])
+    steps = [step["name"] for step in load_json(out + "/study-plan.json")["steps"]]
+    # Trainings after the rest, a seed of all variants before the next; then the report.
+    steps.sort(key=lambda name: (name == "report", name.split("/")[-1] if name.startswith("train/") else ""))
+    end, call.until = call.until, call.until - min(8, call.left() / 4)  # the report comes whatever was reached
+    for step in steps:
+        if step == "report":
+            call.until = end
+        attempt(result, call.run, "study: " + step, program + ["do", out, step])
+        pack_study(call)
+    rows = []
+    for path in glob.glob(out + "/report/answer.csv"):
+        with open(path) as file:
+            rows = list(csv.DictReader(file))
+    for row in rows:
+        runs = [load_json(path) for path in sorted(glob.glob("%s/train/%s/*/seed-*/experiment_report.json" % (out, row["variant"])))]
+        runs = [run for run in runs if run.get("completed")]
+        result.setdefault("variants", {})[row["variant"]] = {
+            **medians([{"top1": run["final"][0]["top1"], **figures(run)} for run in runs]), "bytes": float(row["ratio"]),
+            "images_per_second": float(row["train_rate"]) if row["train_rate"] else None,
+            "loaded_per_second": float(row["load_rate"]) if row["load_rate"] else None}
+    if not any(found["card_watts"] and found["card_memory_bytes"] for found in result.get("variants", {}).values()):
+        result["power and memory"] = "not measured, or in part: dl2-train had no word of NVML's" if call.on_card else "there is no card"
+    answer = os.path.join(out, "report/answer.json")
+    if not rows or not os.path.exists(answer):
+        raise Failed("the study has no answer")
+    result["answer"] = " ".join(load_json(answer)["sentences"])
+
+
+def study_data(call):
+    """Each training photograph several times, so that epochs are long enough to be measured; in a rehearsal every third."""
+    source, target = photographs(call), os.path.join(call.work, "photographs")
+    if not os.path.isdir(target):
+        least, each = (1, 3) if call.args.rehearse else (840, 1)
+        repeated(source + "/train", target + "/train", least, each)
+        repeated(source + "/val", target + "/val", 1, each)
+    return target
+
+
+def pack_study(call):
     out = os.path.join(call.work, "study")
-    data = photographs(call)
-    result["data"] = os.path.basename(data)
-    arch, size, epochs = ("convnet", 32, 1) if args.tiny else ("resnet18", args.study_size, args.epochs)
-    os.makedirs(out + "/load", exist_ok=True)
-    end, call.until = call.until, call.until - min(30, call.left() / 5)  # the report comes whatever was reached
-    for codec, qualities in (("jpeg", "10,25,50,75,90"), ("webp", "25,75")):
-        variants(call, out + "/variants", codec, "20,80" if args.tiny else qualities)
-    names = sorted(name for name in os.listdir(out + "/variants") if not name.startswith("."))
-    attempt(result, call.run, "dl2-quality", call.program("dl2-quality") + ["--quiet", "-j", cores(), "--json-dir", out + "/quality", data]
-            + [out + "/variants/" + name for name in names], status=(0, 1))
-    folders = {"raw": data, **{name: out + "/variants/" + name for name in names}}
-    for name, folder in folders.items():
-        attempt(result, call.run, "dl2-load " + name, call.program("dl2-load") + [
-            "--quiet", "-j", cores(), "--image-size", str(size), "-b", "64", "-e", "2", "--name", name, "--json",
-            "%s/load/%s.json" % (out, name), "bench", folder], status=(0, 1))
-    # A seed of all variants after the other, so that what time doesn't suffice for is a whole seed.
-    for seed in (1, 2) if args.tiny else (1, 2, 3):
-        for name, folder in folders.items():
-            target = "study/train/%s/%s/seed-%d" % (name, arch, seed)
-            options = ["-d", folder, "--val", folder] + ([] if name == "raw" else ["--val", data])
-            attempt(result, train, call, "%s, seed %d" % (name, seed), *options, "-a", arch, "-b", 8 if args.tiny else 64,
-                    "--image-size", size, "--amp", s["amp"], "-e", epochs, "--seed", seed, "--validate-every",
-                    max(1, epochs // 10), out=target)
-            for path in glob.glob(os.path.join(call.work, target, "*.safetensors")):
-                os.remove(path)
-            runs = [load_json(path) for path in glob.glob("%s/train/%s/%s/seed-*/experiment_report.json" % (out, name, arch))]
-            runs = [run for run in runs if run.get("completed")]
-            if runs:
-                result.setdefault("runs", {})[name] = {
-                    "top1": [run["final"][0]["top1"] for run in runs],
-                    **{key: statistics.mean(figures(run).get(key, float("nan")) for run in runs)
-                       for key in ("images_per_second", "data_stall")}}
+    path = os.path.join(call.args.out, "study.tar.gz")
+    with tarfile.open(path + ".new", "w:gz") as archive:
+        for pattern in ("report", "quality", "load", "throughput", "train", "pytorch", "study-plan.json", "variants/*/dl2-variant.json"):
+            for found in glob.glob(os.path.join(out, pattern)):
+                archive.add(found, os.path.relpath(found, call.work),
+                            filter=lambda info: None if info.name.endswith((".safetensors", ".pt")) else info)
+    os.replace(path + ".new", path)
+
+
+def pytorch_study(call, result):
+    """The same variants by a user's script, examples/train_torch.py, which loads by dl2.torch; watts and memory by nvidia-smi."""
+    rehearse, out = call.args.rehearse, os.path.join(call.work, "study")
+    data = study_data(call)
+    if len(glob.glob(out + "/variants/*/dl2-variant.json")) < 2:  # the study did not come that far
+        call.run("dl2-transcode", call.program("dl2-transcode") + ["--quiet", "--codec", "jpeg", "--q", "10,50", data, out + "/variants"])
+    folders, runs = {"raw": data, **{name: "%s/variants/%s" % (out, name) for name in ("jpeg-10", "jpeg-50")}}, {}
+    meter = Meter(call)
+    try:
+        for seed in (1,) if rehearse else (1, 2):
+            for name, folder in folders.items():
+                to, began = "%s/pytorch/%s/seed-%d" % (out, name, seed), time.monotonic()
+                if attempt(result, call.run, "PyTorch, %s, seed %d" % (name, seed), call.python("train_torch.py") + [
+                        folder, "--seed", str(seed), "--out", to, "--device", call.torch_device,
+                        *(["--size", "32", "--batch", "8", "--epochs", "2"] if rehearse else
+                          ["--size", "128", "--epochs", "10", "--amp"])], PYTHONPATH=call.packages) is None:
+                    continue
+                found = load_json(to + "/result.json")
+                runs.setdefault(name, []).append({"top1": found["value"], **{key: statistics.median(
+                    of(epoch) for epoch in found["epochs"][1:] or found["epochs"]) for key, of in (
+                        ("images_per_second", lambda epoch: epoch["images"] / epoch["seconds"]),
+                        ("data_stall", lambda epoch: epoch["wait_seconds"] / epoch["seconds"]))}})
+                watts, memory = meter.between(began, time.monotonic())
+                runs[name][-1].update({"card_watts": watts, "card_memory_bytes": memory})
+                if watts is None or memory is None:
+                    result["power and memory"] = "not measured, or in part: " + meter.why_not()
+                result["variants"] = {name: medians(found) for name, found in runs.items()}
                 call.save()
-    call.until = end
-    result["answer"] = attempt(result, call.run, "dl2-report", call.program("dl2-report") + [
-        "--title", os.path.basename(data), "-o", out + "/report/report.html", out])
-    with tarfile.open(os.path.join(args.out, "study.tar.gz"), "w:gz") as archive:
-        for kind in ("report", "quality", "load", "train"):
-            if os.path.isdir(os.path.join(out, kind)):
-                archive.add(os.path.join(out, kind), "study/" + kind,
-                            filter=lambda info: None if info.name.endswith(".safetensors") else info)
-        for path in glob.glob(out + "/variants/*/dl2-variant.json"):
-            archive.add(path, "study/" + os.path.relpath(path, out))
+                pack_study(call)
+    finally:
+        meter.end()
 
 
-# ---- The calls: steps in their order, each with its limit in seconds
-
-FIRST_FIGURE = "first figure"
-FIGURE_BEGINS = 180  # s after the beginning of the call, at the latest
-
-
-def calls(tiny):
-    networks = [("resnet18", "sgd"), ("vit_tiny", "adamw")] if tiny else [
-        ("resnet50", "sgd"), ("resnet18", "sgd"), ("vit_b_16", "adamw")]
-    every = {
-        "run": (8, [
-            ("machine", 40, machine),
-            ("smoke test", 60, smoke),
-            ("operations in bf16 and fp32", 75, operations, "bf16", "fp32"),
-            ("failed operations", 60, failed_operations),
-            ("plans in bf16", 75, check_plans, "bf16"),
-            ("ten steps in fp32 and bf16", 60, ten_steps, "fp32", "bf16"),
-            (FIRST_FIGURE, 120, first_figure),
-            ("times of a step", 40, times_of_a_step),
-            ("our kernels", 120, our_kernels),
-            ("operations in tf32 and fp16", 60, operations, "tf32", "fp16"),
-            ("failed operations, the rest", 60, failed_operations),
-            ("plans in tf32 and fp16", 60, check_plans, "tf32", "fp16"),
-            ("ten steps in tf32 and fp16", 60, ten_steps, "tf32", "fp16"),
-            ("determinism", 60, deterministic),
-            ("metrics", 40, metrics),
-            ("out of memory", 60, out_of_memory),
-            ("other tests", 60, other_tests)]),
-        "speed": (9.5, [
-            ("machine", 40, machine),
-            *(("%s and PyTorch eager" % arch, 130, against, "eager", arch, optimizer) for arch, optimizer in networks),
-            ("longest kernels", 100, longest_kernels),
-            *(("%s and torch.compile" % arch, 150, against, "compile", arch, optimizer) for arch, optimizer in networks)]),
-        "input": (9.5, [
-            ("machine", 40, machine),
-            ("one rank", 60, one_rank),
-            ("loading", 90, load),
-            ("training from files", 120, train_from_files),
-            ("decoding", 150, decode),
-            ("loading in Python", 60, load_in_python),
-            ("study", 600, study)]),
-    }
-    # Tiny steps get ten times as long: the machines that try them out are busy with other things.
-    return {name: (minutes * (5 if tiny else 1), [(step[0], step[1] * (10 if tiny else 1), *step[2:]) for step in steps])
-            for name, (minutes, steps) in every.items()}
+def medians(runs):
+    """Of several trainings: all their accuracies, and the medians of the rest where there are any."""
+    table = {"top1": [run["top1"] for run in runs]}
+    for key in ("images_per_second", "data_stall", "card_watts", "card_memory_bytes", "joules_per_image"):
+        values = [run[key] for run in runs if run.get(key) is not None]
+        table[key] = statistics.median(values) if values else None
+    return table
 
 
-def ordered(call, steps):
-    """The steps, of which the first figure comes before those for which it would be late. Each with its limit."""
-    waiting = [step for step in steps if not call.args.only or step[0] in call.args.only]
-    while waiting:
-        elapsed = time.monotonic() - call.began
-        figure = next((step for step in waiting if step[0] == FIRST_FIGURE), None)
-        step = figure if figure and elapsed >= FIGURE_BEGINS - 5 else waiting[0]
-        waiting.remove(step)
-        limit = min(step[1], call.args.step_limit)
-        yield (step[0], limit if not figure or step is figure else min(limit, FIGURE_BEGINS - elapsed), *step[2:])
+class Meter:
+    """nvidia-smi, which says the card's watts and memory five times a second. Where it can't, why_not() says why."""
+
+    def __init__(self, call):
+        self.samples, self.program, self.problem = [], None, "there is no card"  # samples: (time, watts or None, bytes or None)
+        try:
+            if call.on_card:
+                self.program = Program(call, "meter", [nvidia_tool("nvidia-smi") or "nvidia-smi", "--format=csv,noheader,nounits",
+                                                       "--query-gpu=power.draw,memory.used", "-lms", "200"], {})
+                threading.Thread(target=self.read, daemon=True).start()
+        except Failed as failure:
+            self.problem = str(failure)
+
+    def read(self):
+        while self.program.process.poll() is None:
+            time.sleep(0.2)
+            words = [word.strip() for word in self.program.tail().split("\n")[-1].split(",")]
+            numbers = [float(word) if re.fullmatch(r"[0-9.]+", word) else None for word in words]
+            if len(numbers) == 2:
+                self.samples.append((time.monotonic(), numbers[0], None if numbers[1] is None else numbers[1] * 2**20))
+
+    def between(self, begin, end):
+        """The median watts of the busier half, since the others are of the start and of validation; and the most memory."""
+        watts = sorted(watts for at, watts, _ in self.samples if begin <= at <= end and watts is not None)
+        memory = [used for at, _, used in self.samples if begin <= at <= end and used is not None]
+        return statistics.median(watts[len(watts) // 2:]) if watts else None, max(memory) if memory else None
+
+    def why_not(self):
+        return "nvidia-smi says %s" % self.program.tail()[-80:] if self.program else self.problem
+
+    def end(self):
+        if self.program:
+            self.program.end()
+
+
+# ---- The calls: their limits in seconds, and their parts in order of what teaches most, each with its own
+
+CALLS = {
+    "first": (505, [
+        ("machine", 20, machine),
+        (SMOKE, 35, smoke),
+        ("operations in bf16 and fp32", 50, operations, "bf16", "fp32"),
+        ("ten steps in fp32 and bf16", 45, ten_steps, "fp32", "bf16"),
+        ("first throughput", 60, throughput),
+        ("our kernels", 25, kernels),
+        ("beside PyTorch eager", 40, against, "eager"),
+        ("beside torch.compile", 55, against, "compile"),
+        ("decoding", 45, decode),
+        ("loading in Python", 25, load_in_python),
+        ("fp16 and tf32", 40, other_precisions),
+        ("plans", 20, check_plans),
+        ("training from files", 30, train_from_files),
+        ("determinism", 15, deterministic)]),
+    "second": (190, [
+        ("machine", 15, machine),
+        (SMOKE, 15, smoke),
+        ("study", 100, study),
+        ("study by PyTorch", 60, pytorch_study)]),
+}
 
 
 # ---- Tables
 
 
-def number(value, digits=0):
-    return "-" if value is None else "%.*f" % (digits, value)
+def number(value, digits=0, scale=1):
+    return "-" if value is None or value != value else "%.*f" % (digits, scale * value)
 
 
 def tables(results):
-    lines = ["# dl2 on %s" % (results["machine"].get("card") or results["machine"].get("cpu")), ""]
-    lines += ["%s: %s  " % item for item in results["machine"].items()] + [""]
+    about = results["machine"]
+    lines = ["# dl2 on %s" % (about.get("card") or about.get("cpu")), ""] + ["%s: %s  " % item for item in about.items()] + [""]
 
     def table(head, rows):
         if rows:
             lines.extend(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)])
-            lines.extend("| " + " | ".join(str(cell).replace("|", "/") for cell in row) + " |" for row in rows)
+            lines.extend("| " + " | ".join(str(cell).replace("|", "/").replace("\n", " ") for cell in row) + " |" for row in rows)
             lines.append("")
-    steps = [(call, name, step) for call, found in results["calls"].items() for name, step in found.items()]
+    parts = [(call, name, part) for call, found in results["calls"].items() for name, part in found.items()]
     lines += ["## What failed", ""]
-    failures = [(call, name, failure) for call, name, step in steps for failure in step.get("failures", [])]
-    for call, name, failure in failures or [("", "", "")]:
+    failures = [(call, name, failure) for call, name, part in parts for failure in part.get("failures", [])]
+    for call, name, failure in failures:
         shortened = failure if len(failure) < 700 else failure[:200] + " [...] " + failure[-450:]
-        lines.append("- %s, %s: %s" % (call, name, shortened.replace("\n", "\n      ")) if failure else "Nothing.")
+        lines.append("- %s, %s: %s" % (call, name, shortened.replace("\n", "\n      ")))
+    lines += [] if failures else ["Nothing."]
     if results["device notes"]:
         lines += ["", "## What the device did in another way", ""] + ["- " + words for words in results["device notes"]]
-    lines += ["", "## Steps", ""]
-    table(["call", "step", "", "s"], [(call, name, step.get("state"), step.get("seconds", "-")) for call, name, step in steps])
-    for _, name, step in steps:
-        if name.startswith("operations in"):
-            for precision, outcomes in step.items():
-                if isinstance(outcomes, dict):
-                    bad = [operation for operation, outcome in outcomes.items() if outcome == "FAIL"]
-                    lines += ["Operations in %s: %d pass; %s" % (
-                        precision, list(outcomes.values()).count("pass"), "these fail: " + ", ".join(bad) if bad else "none fails"), ""]
-        if name.startswith("ten steps"):
-            table(["ten steps against PyTorch", "largest difference of losses", "not recorded"],
-                  [(what, "%.2g" % entry.get("dl2: off by", float("nan")), "%.2g" % entry.get("dl2, not recorded: off by", float("nan")))
-                   for what, entry in step.items() if isinstance(entry, dict)])
-        if name == FIRST_FIGURE:
-            table(["resnet50, synthetic data", "images/s"],
-                  [(what, number(step[what].get("images_per_second"))) for what in step if what.startswith("dl2")])
-        if step.get("times"):
-            parts, count = step["times"]["parts"], max(1, step["times"]["steps"])
+    lines += ["", "## Parts", ""]
+    table(["call", "part", "", "s", "at most"],
+          [(call, name, part["state"], part.get("seconds", "-"), part.get("limit", "-")) for call, name, part in parts])
+    for _, name, part in parts:
+        lines += ["## " + name, ""] if set(part) - {"state", "seconds", "limit", "failures"} else []
+        for precision in LOSSES_WITHIN:
+            outcomes = part.get(precision)
+            if outcomes:
+                bad = [operation for operation, outcome in outcomes.items() if outcome == "FAIL"]
+                lines += ["Operations in %s: %d pass; %s" % (
+                    precision, list(outcomes.values()).count("pass"), "these fail: " + ", ".join(bad) if bad else "none fails"), ""]
+        table(["ten steps against PyTorch", "losses off by", "not recorded"],
+              [(what, "%.2g" % entry.get("dl2: off by", float("nan")), "%.2g" % entry.get("dl2, not recorded: off by", float("nan")))
+               for what, entry in part.items() if isinstance(entry, dict) and "pytorch" in entry])
+        again = part.get("once more", {})
+        table(["once more", ""], [(what, text[:300]) for what, text in (again if isinstance(again, dict) else {name: again}).items()])
+        table(["", "images/s", "data stall, %", "W", "J an image", "GiB"],
+              [(what, number(v.get("images_per_second")), number(v.get("data_stall"), 1, 100), number(v.get("card_watts")),
+                number(v.get("joules_per_image"), 4), number(v.get("card_memory_bytes"), 1, 2**-30))
+               for what, v in part.get("images/s", {}).items()])
+        table(["trained on", "bytes, %", "top-1, % (a seed each)", "images/s", "loader alone, images/s", "W", "GiB"],
+              [(what, number(v.get("bytes"), 1, 100), " ".join(number(t, 1, 100) for t in v["top1"]), number(v.get("images_per_second")),
+                number(v.get("loaded_per_second")), number(v.get("card_watts")), number(v.get("card_memory_bytes"), 1, 2**-30))
+               for what, v in part.get("variants", {}).items()])
+        if part.get("times"):
+            count = max(1, part["times"]["steps"])
             table(["longest parts of a step", "", "calls", "ms a step"],
-                  [(part["layer"], part["what"], part["calls"] // count, number(part["ms"] / count, 3)) for part in parts[:15]])
-        for what, ways in step.get("once more", {}).items():
-            table([what, ""], [(way, outcome[:300].replace("\n", " ")) for way, outcome in ways.items()])
-    turns = []
-    for _, name, step in steps:
-        rates = {who: statistics.median(values) for who, values in step.get("images/s", {}).items() if values} if " and " in name else {}
-        if rates:
-            other = next((who for who in rates if who != "dl2"), None)
-            turns.append([name.split()[0], number(rates.get("dl2")), other or "-", number(rates.get(other)),
-                          number(rates["dl2"] / rates[other], 2) if other and "dl2" in rates else "-"])
-    table(["network, images/s (medians of turns)", "dl2", "beside", "images/s", "dl2 / it"], turns)
-    for _, name, step in steps:
-        if name == "loading":
-            table(["loader alone, %s workers" % step.get("workers"), "images/s"],
-                  [(k, number(v)) for k, v in step.get("images/s", {}).items()])
-        if name == "loading in Python":
-            table(["dl2.torch, decode", "images/s", "off by, grey levels"],
-                  [(k, number(v), number(step.get("off by", {}).get(k), 3)) for k, v in step.get("images/s", {}).items()])
-        table([name, "images/s", "data stall, %", "J an image"],
-              [(k, number(v.get("images_per_second")), number(100 * v.get("data_stall", float("nan")), 1),
-                number(v.get("joules_per_image"), 4)) for k, v in step.get("training", {}).items() if v])
-        if name == "decoding":
-            table([name, "images/s", "images/s a core"], [
-                (k, number(v["images_per_second"]), number(v.get("images_per_core_second")))
-                for k, v in step.get("images/s", {}).items() if v])
-        if name == "study":
-            lines += ["## Study of %s" % step.get("data"), "", step.get("answer") or "", ""]
-            table(["trained on", "top-1, % (a seed each)", "images/s", "data stall, %"],
-                  [(k, " ".join(number(100 * t, 2) for t in v["top1"]), number(v["images_per_second"]),
-                    number(100 * v["data_stall"], 1)) for k, v in step.get("runs", {}).items()])
-        for key in ("all of ours", "longest"):
-            found = step.get(key)
-            if found:
-                lines += ["## Kernels, %s: %d launches, %.2f ms" % (key, found["launches"], found["us"] / 1e3), ""]
-                table(["kernel", "launches", "us", "share, %", "DRAM, %", "compute, %"],
-                      [(k["kernel"][:90], k["launches"], number(k["us"], 1), number(100 * k["us"] / found["us"] if found["us"] else 0, 1),
-                        number(k["DRAM Throughput"]), number(k["Compute (SM) Throughput"])) for k in found["kernels"][:25]])
+                  [(row["layer"], row["what"], row["calls"] // count, number(row["ms"] / count, 3)) for row in part["times"]["parts"][:15]])
+        for what in ("results", "compute-sanitizer", "ncu", "memcheck", "pixels", "off by", "weights", "power and memory", "answer", "skipped"):
+            lines += ["%s: %s" % (what, part[what]), ""] if what in part else []
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("call", choices=list(calls(False)), nargs="?")
-    parser.add_argument("--list", action="store_true", help="the calls' steps and their limits in seconds")
-    parser.add_argument("--only", action="append", metavar="STEP", help="only this step; may be given several times")
+    parser.add_argument("call", choices=list(CALLS), nargs="?")
+    parser.add_argument("--list", action="store_true", help="the calls' parts and their limits in seconds")
+    parser.add_argument("--only", action="append", metavar="PART", help="only this part; may be given several times")
     parser.add_argument("--out", default="device-results")
-    parser.add_argument("--data", help="photographs: train/CLASS/... and val/CLASS/..., or CLASS/...")
-    parser.add_argument("--minutes", type=float, help="of the whole call [8 for run, else 9.5]")
-    parser.add_argument("--step-limit", type=float, default=1e9, metavar="SECONDS", help="of each step, where it is less than its own")
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--plans", metavar="FILE", help="plans.json of an earlier call, whose plans need no measuring")
+    parser.add_argument("--data", metavar="FOLDER", help="photographs, train/CLASS/... and val/CLASS/... [those of the bundle]")
+    parser.add_argument("--limit", type=float, default=1e9, metavar="SECONDS", help="of each part, where it is less than its own")
+    parser.add_argument("--device", help="[cuda; with --rehearse cpu]")
     parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch [this one]")
-    parser.add_argument("--build", help="a checkout's build folder")
-    parser.add_argument("--epochs", type=int, default=30, help="of each of the study's trainings [30]")
-    parser.add_argument("--study-size", type=int, default=160, help="pixels that the study's networks see [160]")
-    parser.add_argument("--tiny", action="store_true", help="only try everything out")
+    parser.add_argument("--build", metavar="FOLDER", help="a checkout's build folder")
+    parser.add_argument("--rehearse", action="store_true", 
+                        help="try it out on the processors: smaller networks, fewer images and operations, one seed of PyTorch")
     args = parser.parse_args()
     if args.list:
-        for name, (minutes, steps) in calls(args.tiny).items():
-            print("%s, %g minutes" % (name, minutes))
-            print("".join("%8d s  %s\n" % (step[1], step[0]) for step in steps), end="")
+        for name, (seconds, parts) in CALLS.items():
+            print("%s, %d s" % (name, seconds))
+            print("".join("%8d s  %s\n" % (part[1], part[0]) for part in parts), end="")
         return 0
     if not args.call:
-        parser.error("which call? run, speed or input")
-    minutes, steps = calls(args.tiny)[args.call]
+        parser.error("which call? first or second")
+    seconds, parts = CALLS[args.call]
     for name in args.only or []:
-        if name not in [step[0] for step in steps]:
-            parser.error("%s has no step '%s' (--list)" % (args.call, name))
-    args.minutes = args.minutes or minutes
+        if name not in [part[0] for part in parts]:
+            parser.error("%s has no part '%s' (--list)" % (args.call, name))
+    args.device = args.device or ("cpu" if args.rehearse else "cuda")
     args.out = os.path.abspath(args.out)
     args.build = args.build and os.path.abspath(args.build)
     os.makedirs(args.out, exist_ok=True)
     path = os.path.join(args.out, "results.json")
-    results = load_json(path) if os.path.exists(path) else {
-        "schema": "dl2-device/2", "machine": {}, "device notes": [], "calls": {}}
-    call = Call(args.call, args, results)
+    results = load_json(path) if os.path.exists(path) else {"schema": "dl2-device/3", "machine": {}, "device notes": [], "calls": {}}
+    call = Call(args, seconds, results)
+    if args.rehearse:
+        call.log("A rehearsal: %s; the first 6 operations; studies of every third photograph by small networks, one seed of PyTorch. "
+                 "Limits are those of a card." % sizes(call))
     signal.signal(signal.SIGTERM, call.stop)
     signal.signal(signal.SIGINT, call.stop)
     try:
-        for step in ordered(call, steps):
-            call.step(*step)
+        for part in parts:
+            if not args.only or part[0] in args.only:
+                call.part(*part)
+            if part[0] == SMOKE and call.parts.get(SMOKE, {}).get("failures"):
+                print("The smoke test failed: nothing else is tried.", flush=True)
+                break
     except Stopped as stopped:
         print(stopped, flush=True)
         return 1
@@ -1108,7 +870,13 @@ def main():
         shutil.rmtree(call.work, ignore_errors=True)
     with open(os.path.join(args.out, "results.md")) as file:
         print(file.read())
-    return 1 if any(step.get("failures") for step in call.steps.values()) else 0
+    too_large = 0
+    print("%4.0f s of %d. To bring back:" % (time.monotonic() - call.began, seconds))
+    for name in sorted(os.listdir(args.out)):
+        size = os.path.getsize(os.path.join(args.out, name))
+        too_large += size > LARGEST_FILE
+        print("%10d bytes  %s%s" % (size, name, ", FAILED: too large to come back" if size > LARGEST_FILE else ""))
+    return 1 if too_large or any(part.get("failures") for part in call.parts.values()) else 0
 
 
 if __name__ == "__main__":

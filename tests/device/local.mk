@@ -19,13 +19,13 @@ tests_device_steps_SOURCES = tests/device/steps.c
 tests_device_steps_LDADD = libnetwork.la
 TESTS += tests/device/device.sh
 device_files = tests/device/card_load.py tests/device/device.py tests/device/peer_model.py tests/device/peer_steps.py tests/device/peer_train.py
-EXTRA_DIST += tests/device/device.sh $(device_files)
-bundle_device_files += $(device_files) tests/bench/peer_load.py
+EXTRA_DIST += tests/device/device.sh tests/device/photographs.sh $(device_files)
+bundle_device_files += $(device_files)
 bundle_checks += tests/device/smoke$(EXEEXT) tests/device/steps$(EXEEXT) tests/train/make_images$(EXEEXT)
 if HAVE_CMOCKA
 bundle_checks += tests/device/test_device$(EXEEXT)
 if HAVE_CUDA
-bundle_checks += tests/cuda/card_kernels$(EXEEXT) tests/cuda/test_gpu$(EXEEXT)
+bundle_checks += tests/cuda/card_kernels$(EXEEXT)
 if HAVE_NVJPEG
 bundle_checks += tests/cuda/test_decode$(EXEEXT)
 endif

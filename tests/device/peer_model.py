@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Networks and optimisers as dl2 has them, for peer_steps.py and peer_train.py."""
+"""Networks and optimisers as dl2 has them, for peer_steps.py and peer_train.py. As a program: the versions of PyTorch."""
 import torch
 import torchvision
 
@@ -24,3 +24,7 @@ def optimizer(name, net, rate, decay, **options):
     if name == "adamw":
         return torch.optim.AdamW(groups, rate, (0.9, 0.999), **options)
     return torch.optim.SGD(groups, rate, 0.9, **options)
+
+
+if __name__ == "__main__":
+    print(versions())

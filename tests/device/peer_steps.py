@@ -3,8 +3,8 @@
 
     peer_steps.py DEVICE PRECISION,... ARCH OPTIMIZER PIXELS BATCH CLASSES STEPS RATE FOLDER
 
-Draws weights, images and labels, writes them to FOLDER as steps.c reads them, and prints PyTorch's versions and, for
-each precision from the same weights on, a line "PRECISION LOSS" a step. In float32 (fp32: no TF32 either) the two agree
+Draws weights, images and labels, writes them to FOLDER as steps.c reads them, and prints, for each precision from the
+same weights on, a line "PRECISION LOSS" a step. In float32 (fp32: no TF32 either) the two agree
 to 1e-3.
 """
 import copy
@@ -37,7 +37,6 @@ def main():
     device, precisions, arch, optimizer = sys.argv[1:5]
     pixels, batch, classes, steps = map(int, sys.argv[5:9])
     rate, folder = float(sys.argv[9]), sys.argv[10]
-    print(peer_model.versions(), flush=True)
     torch.manual_seed(1)
     net = peer_model.model(arch, pixels, classes)
     if hasattr(net, "heads"):  # zeros, by which all would hang on ten small steps

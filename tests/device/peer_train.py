@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What PyTorch trains a second, as well as it can: channels last, automatic mixed precision, cuDNN's fastest algorithms,
-the fused optimiser. For device.py, which asks for a round at a time, so that rounds of others come in between:
+the fused optimiser. For device.py:
 
-    peer_train.py ARCH [--optimizer sgd|adamw] --mode eager|compile [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224]
-                  [--data FOLDER --workers N]
+    peer_train.py ARCH [--mode eager|compile] [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224] [--rounds 3]
+                  [--steps 40] [--data FOLDER --workers N]
 
-Prints "ready" and PyTorch's versions when it is warm. Then, for every line "STEPS" on its input, trains as many steps and prints a JSON object
-{"images_per_second", "loss", "data_stall"}. Without --data on images that lie on the device already, which is less
-than dl2 does, whose noise goes through the host's memory. With it on those of FOLDER/CLASS/..., by torchvision's
-transforms and PyTorch's DataLoader: random crop to SIZE, flip, bytes that are normalised on the device.
+When it is warm, it prints a JSON object {"images_per_second", "loss", "data_stall"} for each round of so many steps. Without
+--data on images that lie on the device already, which is less than dl2 does, whose noise goes through the host's memory. With
+it on those of FOLDER/CLASS/..., by torchvision's transforms and PyTorch's DataLoader: random crop to SIZE, flip, bytes that are
+normalised on the device.
 """
 import argparse
 import json
-import sys
 import time
 
 import torch
@@ -54,7 +53,6 @@ def batches(args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("arch")
-    parser.add_argument("--optimizer", choices=["sgd", "adamw"], default="sgd")
     parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--amp", choices=["bf16", "fp16", "off"], default="bf16")
@@ -63,6 +61,8 @@ def main():
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--data")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--threads", type=int)
     args = parser.parse_args()
@@ -74,11 +74,10 @@ def main():
     on_card = args.device != "cpu"
     net = peer_model.model(args.arch, args.size, args.classes)
     net = net.to(args.device).to(memory_format=torch.channels_last).train()
-    rate = 0.01 if args.optimizer == "sgd" else 0.001
     try:
-        optimiser = peer_model.optimizer(args.optimizer, net, rate, 1e-4, fused=on_card)
+        optimiser = peer_model.optimizer("sgd", net, 0.01, 1e-4, fused=on_card)
     except TypeError:  # PyTorch before 2.3
-        optimiser = peer_model.optimizer(args.optimizer, net, rate, 1e-4)
+        optimiser = peer_model.optimizer("sgd", net, 0.01, 1e-4)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
     scaled = {"enabled": args.amp == "fp16" and on_card}
     scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)
@@ -97,17 +96,15 @@ def main():
     for _ in range(args.warmup):
         images, labels, _ = next(source)
         step(images, labels).item()
-    print("ready", peer_model.versions(), flush=True)
-    for line in sys.stdin:
-        steps, waited = int(line), 0.0
-        started = time.perf_counter()
-        for _ in range(steps):
+    for _ in range(args.rounds):
+        waited, started = 0.0, time.perf_counter()
+        for _ in range(args.steps):
             images, labels, wait = next(source)
             waited += wait
             loss = step(images, labels)
         value = loss.item()  # waits for the device
         seconds = time.perf_counter() - started
-        print(json.dumps({"images_per_second": steps * args.batch / seconds, "loss": value,
+        print(json.dumps({"images_per_second": args.steps * args.batch / seconds, "loss": value,
                           "data_stall": waited / seconds}), flush=True)
 
 
