@@ -128,7 +128,10 @@ class Call:
         self.torch_device = "cpu" if args.rehearse else args.device
         self.plans = os.path.join(args.out, "plans.json")
         if args.plans and os.path.abspath(args.plans) != self.plans:
-            shutil.copyfile(args.plans, self.plans)
+            try:
+                shutil.copyfile(args.plans, self.plans)
+            except OSError as error:  # costs time, but no result
+                self.note("no plans from %s (%s): all are measured" % (args.plans, error.strerror))
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("DL2_CUDA_")}
         self.environment.update(PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", DL2_CUDA_PLAN_CACHE=self.plans)
         if args.rehearse:
@@ -453,7 +456,7 @@ def other_precisions(call, result):
 def throughput(call, result):
     """With the first plans that run, which takes no time to choose; with the fastest, all measured unless --plans has them;
     without recording. Then the parts of a step by time, as dl2-train measures them itself."""
-    measured = {} if call.args.plans else {"DL2_CUDA_PLANS": os.path.join(call.args.out, "plan-times.json")}
+    measured = {} if call.args.plans and os.path.exists(call.plans) else {"DL2_CUDA_PLANS": os.path.join(call.args.out, "plan-times.json")}
     rates = result.setdefault("images/s", {})
     for name, options, environment in (("dl2, unmeasured plans", ["--deterministic"], {}), ("dl2", [], measured),
                                        ("dl2, not recorded", [], {"DL2_CUDA_GRAPHS": "off"})):
@@ -555,7 +558,8 @@ def load_in_python(call, result):
     out = call.run("dl2.torch", call.python("card_load.py") + [jpegs(call)[0], str(s["size"]), str(s["batch"]), cores(),
                                                                call.torch_device, *ways], PYTHONPATH=call.packages)
     found = json.loads(out.strip().split("\n")[-1])
-    result.update({"images/s": {way: {"images_per_second": rate} for way, rate in found["images/s"].items()}, "off by": found["off by"]})
+    result["images/s"] = {way: {"images_per_second": rate} for way, rate in found["images/s"].items()}
+    result["off by"] = found["off by"]
     far = {way: off for way, off in found["off by"].items() if not off <= DECODERS_WITHIN}
     if far:
         raise Failed("images are off by %s grey levels in the mean" % far)
@@ -577,8 +581,8 @@ def train_from_files(call, result):
         if report:
             result.setdefault("images/s", {})[name] = figures(report)
             call.save()
-    result.setdefault("images/s", {})["PyTorch, plain files"] = peer(call, "PyTorch, plain files", "--data", plain, "--workers", cores(),
-                                                                     rounds=1, steps=3 if call.args.rehearse else 20)
+    result.setdefault("images/s", {})["PyTorch, plain files"] = peer(
+        call, "PyTorch, plain files", "--data", plain, "--workers", cores(), rounds=1, steps=3 if call.args.rehearse else 20)
 
 
 def deterministic(call, result):
@@ -629,7 +633,8 @@ def study(call, result):
             "images_per_second": float(row["train_rate"]) if row["train_rate"] else None,
             "loaded_per_second": float(row["load_rate"]) if row["load_rate"] else None}
     if not any(found["card_watts"] and found["card_memory_bytes"] for found in result.get("variants", {}).values()):
-        result["power and memory"] = "not measured, or in part: dl2-train had no word of NVML's" if call.on_card else "there is no card"
+        result["power and memory"] = "not measured, or in part: %s" % (
+            "dl2-train could not ask NVML" if call.on_card else "there is no card")
     answer = os.path.join(out, "report/answer.json")
     if not rows or not os.path.exists(answer):
         raise Failed("the study has no answer")
@@ -650,7 +655,8 @@ def pack_study(call):
     out = os.path.join(call.work, "study")
     path = os.path.join(call.args.out, "study.tar.gz")
     with tarfile.open(path + ".new", "w:gz") as archive:
-        for pattern in ("report", "quality", "load", "throughput", "train", "pytorch", "study-plan.json", "variants/*/dl2-variant.json"):
+        for pattern in ("report", "quality", "load", "throughput", "train", "pytorch", "study-plan.json",
+                        "variants/*/dl2-variant.json"):
             for found in glob.glob(os.path.join(out, pattern)):
                 archive.add(found, os.path.relpath(found, call.work),
                             filter=lambda info: None if info.name.endswith((".safetensors", ".pt")) else info)
@@ -662,7 +668,8 @@ def pytorch_study(call, result):
     rehearse, out = call.args.rehearse, os.path.join(call.work, "study")
     data = study_data(call)
     if len(glob.glob(out + "/variants/*/dl2-variant.json")) < 2:  # the study did not come that far
-        call.run("dl2-transcode", call.program("dl2-transcode") + ["--quiet", "--codec", "jpeg", "--q", "10,50", data, out + "/variants"])
+        call.run("dl2-transcode", call.program("dl2-transcode") + [
+            "--quiet", "--codec", "jpeg", "--q", "10,50", data, out + "/variants"])
     folders, runs = {"raw": data, **{name: "%s/variants/%s" % (out, name) for name in ("jpeg-10", "jpeg-50")}}, {}
     meter = Meter(call)
     try:
@@ -805,15 +812,18 @@ def tables(results):
               [(what, number(v.get("images_per_second")), number(v.get("data_stall"), 1, 100), number(v.get("card_watts")),
                 number(v.get("joules_per_image"), 4), number(v.get("card_memory_bytes"), 1, 2**-30))
                for what, v in part.get("images/s", {}).items()])
-        table(["trained on", "bytes, %", "top-1, % (a seed each)", "images/s", "loader alone, images/s", "W", "GiB"],
-              [(what, number(v.get("bytes"), 1, 100), " ".join(number(t, 1, 100) for t in v["top1"]), number(v.get("images_per_second")),
-                number(v.get("loaded_per_second")), number(v.get("card_watts")), number(v.get("card_memory_bytes"), 1, 2**-30))
+        table(["trained on", "bytes, %", "top-1, % (a seed each)", "images/s", "loader alone", "data stall, %", "W", "GiB"],
+              [(what, number(v.get("bytes"), 1, 100), " ".join(number(t, 1, 100) for t in v["top1"]),
+                number(v.get("images_per_second")), number(v.get("loaded_per_second")), number(v.get("data_stall"), 1, 100),
+                number(v.get("card_watts")), number(v.get("card_memory_bytes"), 1, 2**-30))
                for what, v in part.get("variants", {}).items()])
         if part.get("times"):
             count = max(1, part["times"]["steps"])
             table(["longest parts of a step", "", "calls", "ms a step"],
-                  [(row["layer"], row["what"], row["calls"] // count, number(row["ms"] / count, 3)) for row in part["times"]["parts"][:15]])
-        for what in ("results", "compute-sanitizer", "ncu", "memcheck", "pixels", "off by", "weights", "power and memory", "answer", "skipped"):
+                  [(row["layer"], row["what"], row["calls"] // count, number(row["ms"] / count, 3))
+                   for row in part["times"]["parts"][:15]])
+        for what in ("results", "compute-sanitizer", "ncu", "memcheck", "pixels", "off by", "weights", "power and memory",
+                     "answer", "skipped"):
             lines += ["%s: %s" % (what, part[what]), ""] if what in part else []
     return "\n".join(lines)
 

@@ -169,8 +169,8 @@ done
 echo '{"schema": "dl2-cuda-plans/1", "choices": {}}' >"$work/plans.json"
 expect 0 device first --only machine --plans "$work/plans.json" --build "$builddir" --out "$work/travel"
 cmp "$work/plans.json" "$work/travel/plans.json" || fail "plans don't travel"
-expect 1 device first --only machine --plans "$work/nowhere" --build "$builddir" --out "$work/travel"
-said "nowhere"
+expect 0 device first --only machine --plans "$work/nowhere" --build "$builddir" --out "$work/noplans"
+grep -q "no plans from $work/nowhere" "$work/noplans/results.md" || fail "plans that are not there are not named"
 # Photographs that are not there are named; other options are refused.
 expect 1 device first --only decoding --data "$work/nowhere" --build "$builddir" --out "$work/results"
 grep -q 'first, decoding: .*nowhere' "$work/results/results.md" || fail "the failure isn't named"
