@@ -33,7 +33,7 @@ struct engine {
 
 /* ---- Signals */
 
-/* Those that are ignored, as by nohup, stay so. */
+/* Signals that are ignored, as by nohup, stay so. */
 static void hold_signals(struct engine *engine)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
@@ -81,7 +81,7 @@ static bool may_begin(const struct engine *engine, size_t i)
     return true;
 }
 
-/* Who may ask gets the terminal, if this process has it. It cannot be suspended then, since nobody
+/* Passes the terminal on for a step that may ask. The step cannot be suspended then, since nobody
  * would let it go on. */
 static void lend_terminal(const struct dl2_step *step, pid_t from, pid_t to)
 {
@@ -121,8 +121,8 @@ static void begin_what_may(struct engine *engine)
             begin(engine, i);
 }
 
-/* A signal that ends a step is its failure, unless all are stopped. One from the terminal goes to
- * whoever has it, and stops all, too. */
+/* A signal that ends a step is its failure, unless all are stopped. A step that has the terminal
+ * gets the signals from there, and stops all, too. */
 static void end(struct engine *engine, size_t i, int status)
 {
     const struct dl2_step *step = engine->plan->steps[i];

@@ -85,6 +85,12 @@ sleep 0.05
 expect 0 study QUALITIES=50 OUT=by-slurm ENGINE=slurm TRAINERS=2
 [ -z "$(find by-slurm/train by-slurm/report -newer mark -name '*.json')" ] || fail "made again"
 
+# ---- Trainings before and behind what others need, in a folder of any name
+expect 0 study QUALITIES=50 OUT="it's 100% here" ENGINE=slurm TABLES=network SEEDS=1 TRAINERS=2 train
+is "$(cat "it's 100% here/jobs/train" "it's 100% here/jobs/train-2" | sed 's,/convnet.*,,' | paste -sd ' ')" \
+    'train/raw train/jpeg-50 train/jpeg_network-50' "the arrays of trainings"
+[ -f "it's 100% here/jobs/train-2-0.log" ] || fail "no output of a job: $(ls "it's 100% here/jobs")"
+
 # ---- A node is killed while a training runs on it: its job is made again
 programs=$work/programs
 mkdir "$programs"
