@@ -745,14 +745,14 @@ class Meter:
 
 CALLS = {
     "first": (505, [
-        ("machine", 20, machine),
+        ("machine", 30, machine),
         (SMOKE, 35, smoke),
-        ("operations in bf16 and fp32", 50, operations, "bf16", "fp32"),
+        ("operations in bf16 and fp32", 45, operations, "bf16", "fp32"),
         ("ten steps in fp32 and bf16", 45, ten_steps, "fp32", "bf16"),
         ("first throughput", 60, throughput),
         ("our kernels", 25, kernels),
         ("beside PyTorch eager", 40, against, "eager"),
-        ("beside torch.compile", 55, against, "compile"),
+        ("beside torch.compile", 50, against, "compile"),
         ("decoding", 45, decode),
         ("loading in Python", 25, load_in_python),
         ("fp16 and tf32", 40, other_precisions),
@@ -760,10 +760,10 @@ CALLS = {
         ("training from files", 30, train_from_files),
         ("determinism", 15, deterministic)]),
     "second": (190, [
-        ("machine", 15, machine),
+        ("machine", 20, machine),
         (SMOKE, 15, smoke),
-        ("study", 100, study),
-        ("study by PyTorch", 60, pytorch_study)]),
+        ("study", 97, study),
+        ("study by PyTorch", 58, pytorch_study)]),
 }
 
 

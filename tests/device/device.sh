@@ -11,7 +11,14 @@ need_python torchvision python3-torchvision
 "$builddir/dl2-transcode" --version | grep -q "^  jpeg:" || skip "this build can't write jpeg, which its study does"
 device() { "$PYTHON3" -B "$srcdir/tests/device/device.py" "$@" --rehearse; }
 
-# Both calls. Python may be able to compile or not: Debian 12's PyTorch can't, 13's only with more than its own package.
+# The page has every part with its limit.
+device first --list | sed -n 's/^ *\([0-9]* s\)  \(.*\)/\2, \1/p' >"$work/parts"
+is "$(wc -l <"$work/parts")" 18 "parts"
+while read -r part; do
+    grep -qF "$part" "$srcdir/docs/gpu.md" || fail "docs/gpu.md lacks '$part'"
+done <"$work/parts"
+
+# Both calls. PyTorch may be able to compile or not: Debian 12's PyTorch can't, 13's only with more than its own package.
 for call in first second; do
     device $call --build "$builddir" --out "$work/results" >"$work/out.$call" 2>&1
     echo $? >"$work/status.$call"
