@@ -205,6 +205,30 @@ for watts, wanted in (("123.5", 123.5), ("[N/A]", None)):
     assert not call.programs and meter.program.process.returncode is not None
 PY
 
+# Our kernels, where compute-sanitizer runs, and ncu has no counters; then where neither does.
+mkdir -p "$work/watched/tests/cuda"
+printf '#!/bin/sh\necho kernels\n' >"$work/watched/tests/cuda/card_kernels"
+cat >"$work/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+[ "$1 $2" = "--target-processes all" ] || exit 3
+echo "========= COMPUTE-SANITIZER${SUPPORT:-}"
+[ -z "${SUPPORT:-}" ] || exit 1
+exec "$(eval "echo \$$#")"
+END
+printf '#!/bin/sh\necho "==ERROR== LibraryNotLoaded"\n' >"$work/bin/ncu"
+chmod +x "$work"/bin/* "$work/watched/tests/cuda/card_kernels"
+for support in '' ': Device not supported'; do
+    PATH=$work/bin:$PATH SUPPORT=$support expect 0 device first --device cuda --only "our kernels" --build "$work/watched" \
+        --out "$work/watched.results"
+    "$PYTHON3" - "$work/watched.results" "$support" <<'PY' || { cat "$work/out" >&2; fail "see above"; }
+import json, sys
+part = json.load(open(sys.argv[1] + "/results.json"))["calls"]["first"]["our kernels"]
+assert part["results"] == "pass" and "LibraryNotLoaded" in part["ncu"] and part["state"] == "done", part
+assert (part["compute-sanitizer"] == "runs", part.get("memcheck")) == ((False, None) if sys.argv[2] else (True, "found nothing")), part
+assert not sys.argv[2] or "not supported" in part["compute-sanitizer"], part
+PY
+done
+
 # Steps that need a card, with what stands in for one.
 fake=$builddir/tests/cuda/fake_dl2_train
 if [ -x "$fake" ]; then
