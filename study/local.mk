@@ -7,8 +7,7 @@ dl2_study_SOURCES = study/check.c study/child.c study/child.h study/command.c st
 	study/progress.h study/resolve.c study/setting_forms.c study/settings.c study/settings.h study/slurm.c study/steps.c study/text.c \
 	study/text.h study/work.c study/work.h study/work_dataset.c study/work_measure.c study/work_tools.c study/work_training.c study/work_variants.c
 dl2_study_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
-dl2_study_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
-dl2_study_LDADD = libcommon.la $(XXHASH_LIBS)
+dl2_study_LDADD = libcommon.la
 
 # A goal is a file in study/goals/, called as the goal is: they are found, so that a new one is named nowhere else.
 GOAL_FILES = $(sort $(wildcard $(srcdir)/study/goals/*.c))

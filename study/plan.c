@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
                     struct dl2_words goals)
@@ -97,7 +96,6 @@ void dl2_plan_settings(struct dl2_study_plan *plan, struct dl2_step *step, const
     }
     dl2_files_add(&step->inputs, path);
     step->settings = now;
-    step->fingerprint = dl2_text("%016llx", (unsigned long long)XXH64(now, strlen(now), 0));
 }
 
 bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, struct dl2_words inputs,
@@ -115,7 +113,6 @@ bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, struc
 
 void dl2_plan_close(struct dl2_study_plan *plan, struct dl2_step *step, bool again)
 {
-    step->again |= again;
     for (size_t i = 0; i < step->outputs.count; i++)
         step->needed |= dl2_plan_wants(plan, step->outputs.at[i], step->inputs, again);
     for (size_t i = 0; i < step->outputs.count && step->needed; i++)

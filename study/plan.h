@@ -38,14 +38,12 @@ struct dl2_step {
     struct dl2_words inputs;  /* files that it needs, also for its age */
     struct dl2_words after;   /* files that have to be there before, however old */
     struct dl2_commands commands;
-    bool needed;             /* to be done, as files were when the plan was made */
-    bool again;              /* what there is of its outputs is not whole */
-    bool may_fail_in_part;   /* exit status 1 is no failure: unreadable images are in the results */
-    const char *settings;    /* that bear on it, */
-    const char *fingerprint; /* and their XXH64 */
-    const char *says;        /* a line on stdout before it is done */
-    const char *log;         /* file of what its commands print */
-    const char *output;      /* file of what the last command prints on stdout */
+    bool needed;           /* to be done, as files were when the plan was made */
+    bool may_fail_in_part; /* exit status 1 is no failure: unreadable images are in the results */
+    const char *settings;  /* that bear on it */
+    const char *says;      /* a line on stdout before it is done */
+    const char *log;       /* file of what its commands print */
+    const char *output;    /* file of what the last command prints on stdout */
 
     /* Resources */
     bool alone;       /* nothing runs beside it */
@@ -120,7 +118,7 @@ const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage)
 /* Whether a file is to be made that needs `inputs`; `again` if what there is of it is not whole. */
 bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, struct dl2_words inputs,
                     bool again);
-/* Ends a step: whether it is to be done. */
+/* Ends a step: whether it is to be done; `again` as above. */
 void dl2_plan_close(struct dl2_study_plan *plan, struct dl2_step *step, bool again);
 
 /* A command of a program of dl2 and the words up to NULL. */
