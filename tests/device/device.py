@@ -627,7 +627,7 @@ def study(call, result):
     for step in steps:
         if step == "report":
             call.until = end
-        attempt(result, call.run, "study: " + step, program + ["do", out, step])
+        attempt(result, call.run, "study: " + step, program + ["do", out, step], 45 if step == "throughput" else 20)
         pack_study(call)
     rows = []
     for path in glob.glob(out + "/report/answer.csv"):
@@ -687,7 +687,7 @@ def pytorch_study(call, result):
                 if attempt(result, call.run, "PyTorch, %s, seed %d" % (name, seed), call.python("train_torch.py") + [
                         folder, "--seed", str(seed), "--out", to, "--device", call.torch_device,
                         *(["--size", "32", "--batch", "8", "--epochs", "2"] if rehearse else
-                          ["--size", "128", "--epochs", "10", "--amp"])], PYTHONPATH=call.packages) is None:
+                          ["--size", "128", "--epochs", "10", "--amp"])], 1e9 if rehearse else 20, PYTHONPATH=call.packages) is None:
                     continue
                 found = load_json(to + "/result.json")
                 runs.setdefault(name, []).append({"top1": found["value"], **{key: statistics.median(
