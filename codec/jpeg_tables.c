@@ -97,7 +97,7 @@ static int read_families(struct dl2_jpeg_tables *tables, const json_t *json,
     return good ? DL2_OK
                 : dl2_error_set(error, DL2_ERR_FORMAT,
                                 "%s is not a file of quantisation tables: make it again with "
-                                "dl2-transcode --fit-tables",
+                                "dl2-transcode fit-tables",
                                 tables->path);
 }
 
@@ -161,7 +161,7 @@ const struct dl2_jpeg_family *dl2_jpeg_tables_find(const struct dl2_jpeg_tables 
     }
     dl2_error_set(error, DL2_ERR_ARGUMENT,
                   "%s has no tables for %s with chroma subsampling %s, but for %s: fit them with "
-                  "dl2-transcode --fit-tables and the same options",
+                  "dl2-transcode fit-tables and the same options",
                   tables->path, *resolution ? resolution : "full size", subsampling, known);
     return NULL;
 }

@@ -244,8 +244,26 @@ static int write_named(const char *temporary, const char *path, const void *data
     return status;
 }
 
+/* Is it a device or a pipe, such as /dev/null or /dev/stdout, which no file may replace? */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static int write_into(const char *path, const void *data, size_t size, struct dl2_error *error)
+{
+    const int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    const bool written = file >= 0 && dl2_write_all(file, data, size);
+    return (file < 0 || close(file) == 0) && written
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written", path);
+}
+
 int dl2_file_write(const char *path, const void *data, size_t size, struct dl2_error *error)
 {
+    if (is_special(path))
+        return write_into(path, data, size, error);
     const char *base = dl2_path_base(path);
     DL2_AUTO_FREE char *folder = NULL, *temporary = NULL;
     DL2_TRY(folder_of(path, &folder, error));
@@ -303,8 +321,9 @@ int dl2_file_expect(const char *path, struct dl2_error *error)
     DL2_TRY(dl2_make_folders(folder, error));
     if (dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_SYSTEM, "%s: is a folder, not a file", path);
-    return access(folder, W_OK | X_OK) == 0 ? DL2_OK
-                                            : dl2_error_system(error, "%s: can't be written", path);
+    return (is_special(path) ? access(path, W_OK) : access(folder, W_OK | X_OK)) == 0
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written", path);
 }
 
 /* A folder being listed, and those above it, to recognise a loop of symbolic links. */

@@ -21,7 +21,15 @@
 #include <strings.h>
 
 /* argp wants a number per option: its letter where it has one, else one above all letters. */
-enum { KEY_JOBS = 'j', KEY_VERSION = 'V', KEY_QUIET = 0x1000, KEY_COMPLETION, FIRST_KEY = 0x10000 };
+enum {
+    KEY_JOBS = 'j',
+    KEY_HELP = '?',
+    KEY_VERSION = 'V',
+    KEY_QUIET = 0x1000,
+    KEY_USAGE,
+    KEY_COMPLETION,
+    FIRST_KEY = 0x10000
+};
 
 /* A row of the program's table or of one that it includes. */
 struct row {
@@ -39,6 +47,8 @@ struct parse {
     const struct dl2_program *program;
     struct dl2_common_options *common;
     struct rows rows;
+    const struct dl2_command *command; /* NULL: none is named, and none is meant */
+    bool is_named;                     /* the command line has its name */
     char **arguments;
     size_t count;
     const struct dl2_option *implied; /* the last that came without its optional value, or NULL */
@@ -90,16 +100,22 @@ static const struct dl2_option jobs_option = {.type = DL2_OPTION_UINT,
 static const struct dl2_option quiet_option = {
     .name = "quiet", .help = "Print no progress, only results and errors", .also = "silent"};
 
-/* Into `text` "; did you mean --lr=RATE (Peak learning rate)?" where an option with one of the
- * roles, or any with 0, has about that name, else "". */
-static void suggest(const struct rows *rows, const char *name, unsigned roles, char *text,
-                    size_t size)
+static bool goes_with(const struct row *row, unsigned command)
+{
+    return !row->commands || !command || row->commands & command;
+}
+
+/* Into `text` "; did you mean --lr=RATE (Peak learning rate)?" where an option of the command (0:
+ * of any) with one of the roles, or any with 0, has about that name, else "". */
+static void suggest(const struct rows *rows, const char *name, unsigned command, unsigned roles,
+                    char *text, size_t size)
 {
     struct dl2_nearest nearest = {.given = name};
     const struct dl2_option *best = NULL;
     for (size_t i = 0; i < rows->count; i++) {
         const struct dl2_option *option = rows->list[i].option;
-        if (option->name && (!roles || option->roles & roles) &&
+        if (option->name && goes_with(&rows->list[i], command) &&
+            (!roles || option->roles & roles) &&
             dl2_nearest_try(&nearest, option->name, option->also))
             best = option;
     }
@@ -310,7 +326,7 @@ int dl2_option_from_user(const struct dl2_option *options, void *values, const c
     const size_t i = find_row(&rows, name);
     if (i == rows.count) {
         char hint[256];
-        suggest(&rows, name, role, hint, sizeof hint);
+        suggest(&rows, name, 0, role, hint, sizeof hint);
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no such option%s",
                              *hint ? hint : "; --help lists those that models may differ in");
     }
@@ -344,8 +360,23 @@ static void print_default(FILE *out, const json_t *value)
     }
 }
 
-/* The help of a row with its default, to free(). */
-static char *describe_row(const struct row *row)
+/* The names of the commands that have the row, where not all have, " (copy, index)", else "". */
+static void list_commands_of(const struct dl2_program *program, const struct row *row, char *text,
+                             size_t size)
+{
+    size_t used = 0;
+    bool all = true;
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        all &= goes_with(row, command->bit);
+    *text = '\0';
+    for (const struct dl2_command *command = program->commands; !all && command->name; command++)
+        if (goes_with(row, command->bit) && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", command->name);
+}
+
+/* The help of a row with its default, and of some commands', with their names, to free(). */
+static char *describe_row(const struct row *row, const char *commands)
 {
     const struct dl2_option *option = row->option;
     char *text = NULL, *value = NULL;
@@ -363,10 +394,29 @@ static char *describe_row(const struct row *row)
         print_default(out, json);
     json_decref(json);
     fclose(out);
-    if (value && asprintf(&text, *value ? "%s [%s]" : "%s", option->help, value) < 0)
+    if (value && asprintf(&text, "%s%s%s%s%s%s%s", option->help, *commands ? " (" : "", commands,
+                          *commands ? ")" : "", *value ? " [" : "", value, *value ? "]" : "") < 0)
         text = NULL;
     free(value);
     return text;
+}
+
+/* Which rows --help shows. */
+enum view { VIEW_BASIC, VIEW_COMMAND, VIEW_ALL };
+
+static bool is_in_view(const struct parse *parse, size_t row, enum view view)
+{
+    const struct row *at = &parse->rows.list[row];
+    if (at->option->type == DL2_OPTION_GROUP) {
+        for (row++; row < parse->rows.count; row++)
+            if (parse->rows.list[row].option->type == DL2_OPTION_GROUP)
+                return false;
+            else if (is_in_view(parse, row, view))
+                return view != VIEW_BASIC;
+        return false;
+    }
+    return view == VIEW_ALL ||
+           (view == VIEW_BASIC ? at->option->basic : goes_with(at, parse->command->bit));
 }
 
 static int row_key(const struct parse *parse, size_t row)
@@ -375,9 +425,9 @@ static int row_key(const struct parse *parse, size_t row)
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-/* argp's rows for the program's and the common options; free what free_argp_rows() frees. NULL
- * without memory. */
-static struct argp_option *make_argp_rows(const struct parse *parse)
+/* argp's rows for a view of the program's options and the common ones; free what free_argp_rows()
+ * frees. NULL without memory. */
+static struct argp_option *make_argp_rows(const struct parse *parse, enum view view)
 {
     const struct argp_option common[] = {
         {.doc = "Options for running:"},
@@ -387,6 +437,13 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
          .doc = "Number of worker threads [one per processor]"},
         {.name = quiet_option.name, .key = KEY_QUIET, .doc = quiet_option.help},
         {.name = "completion", .key = KEY_COMPLETION, .flags = OPTION_HIDDEN},
+        {.name = "help",
+         .key = KEY_HELP,
+         .arg = "all",
+         .flags = OPTION_ARG_OPTIONAL,
+         .doc = "Print this; --help=all: print the options of all commands",
+         .group = -1},
+        {.name = "usage", .key = KEY_USAGE, .doc = "Print a line of the options", .group = -1},
         {.name = "version",
          .key = KEY_VERSION,
          .doc = "Print the versions of this program and its libraries",
@@ -394,31 +451,139 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
     };
     const size_t count = parse->rows.count, common_count = sizeof common / sizeof *common;
     struct argp_option *table = dl2_calloc(count + common_count + 1, sizeof *table);
+    size_t used = 0;
     int group = 1;
     for (size_t i = 0; table && i < count; i++) {
-        const struct dl2_option *option = parse->rows.list[i].option;
+        const struct row *row = &parse->rows.list[i];
+        const struct dl2_option *option = row->option;
         const bool heading = option->type == DL2_OPTION_GROUP;
-        table[i] =
+        char commands[128] = "";
+        if (!is_in_view(parse, i, view))
+            continue;
+        if (view == VIEW_ALL)
+            list_commands_of(parse->program, row, commands, sizeof commands);
+        table[used++] =
             (struct argp_option){.name = option->name,
                                  .key = heading ? 0 : row_key(parse, i),
                                  .arg = option->metavar,
                                  .flags = option->implied ? OPTION_ARG_OPTIONAL : 0,
-                                 .doc = heading ? option->help : describe_row(&parse->rows.list[i]),
+                                 .doc = heading ? option->help : describe_row(row, commands),
                                  .group = heading ? ++group : group};
     }
     for (size_t i = 0; table && i < common_count; i++) {
-        table[count + i] = common[i];
-        table[count + i].group = common[i].group ? common[i].group : group + 1;
+        table[used] = common[i];
+        table[used++].group = common[i].group ? common[i].group : group + 1;
     }
     return table;
 }
 
-static void free_argp_rows(struct argp_option *table, const struct parse *parse)
+static void free_argp_rows(struct argp_option *table)
 {
-    for (size_t i = 0; i < parse->rows.count; i++)
-        if (parse->rows.list[i].option->type != DL2_OPTION_GROUP)
-            free((char *)table[i].doc);
+    for (struct argp_option *row = table; row->key != KEY_JOBS; row++)
+        if (row->name)
+            free((char *)row->doc);
     free(table);
+}
+
+/* The program's commands, a line each. */
+static void list_commands(const struct dl2_program *program, FILE *out)
+{
+    fputs("\n\nCommands:\n", out);
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        fprintf(out, "  %-12s %s%s\n", command->name, command->summary,
+                program->has_default && command == program->commands ? " (also without the word)"
+                                                                     : "");
+}
+
+/* What the commands do, for --help=all. */
+static void describe_commands(const struct dl2_program *program, FILE *out)
+{
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        fprintf(out, "%s %s: %s.%s%s\n\n", command->name, command->synopsis, command->summary,
+                command->details ? " " : "", command->details ? command->details : "");
+}
+
+/* The text around the options of --help, "\v" between its parts. To free(). */
+static char *describe(const struct parse *parse, enum view view)
+{
+    const struct dl2_program *program = parse->program;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    if (view == VIEW_COMMAND) {
+        const char *own = parse->command->details, *common = program->details;
+        fprintf(out, "%s.\v%s%s%s", parse->command->summary, own ? own : "",
+                own && common ? "\n\n" : "", common ? common : "");
+    } else {
+        fputs(program->summary, out);
+        list_commands(program, out);
+        fputc('\v', out);
+        if (view == VIEW_ALL)
+            describe_commands(program, out);
+        if (view == VIEW_BASIC)
+            fprintf(out,
+                    "'%s COMMAND --help' lists all options of a command, '%s --help=all' all of "
+                    "all commands.",
+                    program->name, program->name);
+        else if (program->details)
+            fputs(program->details, out);
+        if (program->topics)
+            fprintf(out, "\n\n%s", program->topics);
+        if (program->examples)
+            fprintf(out, "\n\nExamples:\n%s", program->examples);
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Prints what argp made, without its mistake: where a text ends at the margin, it begins a line for
+ * more, which stays blank, or has the next option at its end. */
+static void print_tidily(const char *help)
+{
+    enum { TEXT_COLUMN = 29 };
+    for (const char *line = help; *line;) {
+        const size_t length = strcspn(line, "\n"), blanks = strspn(line, " ");
+        const bool is_late = blanks > TEXT_COLUMN && line[blanks] == '-';
+        if (!blanks || blanks < length)
+            printf("%.*s\n", (int)(length - (is_late ? TEXT_COLUMN : 0)),
+                   line + (is_late ? TEXT_COLUMN : 0));
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* Prints --help or --usage, with argp's flags for it, and ends the process. */
+static _Noreturn void print_help(const struct parse *parse, bool all, unsigned flags)
+{
+    const enum view view = all ? VIEW_ALL : parse->is_named ? VIEW_COMMAND : VIEW_BASIC;
+    const struct dl2_command *command = view == VIEW_COMMAND ? parse->command : NULL;
+    struct argp_option *table = make_argp_rows(parse, view);
+    char *text = describe(parse, view), *name = NULL, *help = NULL;
+    if (!table || !text ||
+        asprintf(&name, "%s %s", parse->program->name,
+                 command                       ? command->name
+                 : parse->program->has_default ? "[COMMAND]"
+                                               : "COMMAND") < 0) {
+        fprintf(stderr, "%s: out of memory\n", parse->program->name);
+        exit(DL2_EXIT_FAILED);
+    }
+    const struct argp argp = {table, NULL, command ? command->synopsis : "ARGUMENT...", text, NULL,
+                              NULL,  NULL};
+    size_t size;
+    FILE *out = open_memstream(&help, &size);
+    if (out) {
+        argp_help(&argp, out, flags, name);
+        fclose(out);
+        print_tidily(help);
+    }
+    free(help);
+    free(name);
+    free(text);
+    free_argp_rows(table);
+    exit(DL2_EXIT_OK);
 }
 
 /* A line of the completion's `case`: the words that may follow an option. */
@@ -442,6 +607,16 @@ static void print_completed_option(const struct dl2_option *option)
     }
 }
 
+/* The options of a command, of all commands for 0. */
+static void print_completed_command(const struct parse *parse, const char *name, unsigned bit)
+{
+    printf("            %s) choices='", name);
+    for (size_t i = 0; i < parse->rows.count; i++)
+        if (parse->rows.list[i].option->name && goes_with(&parse->rows.list[i], bit))
+            printf("--%s ", parse->rows.list[i].option->name);
+    printf("--jobs --quiet --help --usage --version' ;;\n");
+}
+
 /* If the script completes nothing, the shell completes file names. */
 static void print_completion(const struct parse *parse)
 {
@@ -458,17 +633,16 @@ static void print_completion(const struct parse *parse)
            program->name, name);
     for (size_t i = 0; i < parse->rows.count; i++)
         print_completed_option(parse->rows.list[i].option);
-    printf("    --jobs | -j) return ;;\n    *) case $word in\n        -*) choices='");
-    for (size_t i = 0; i < parse->rows.count; i++)
-        if (parse->rows.list[i].option->name)
-            printf("--%s ", parse->rows.list[i].option->name);
-    printf("--jobs --quiet --help --usage --version' ;;\n");
-    if (program->commands) {
-        printf("        *) [ \"$COMP_CWORD\" -ne 1 ] || choices='");
-        for (size_t i = 0; program->commands[i]; i++)
-            printf("%s%s", i ? " " : "", program->commands[i]);
-        printf("' ;;\n");
-    }
+    printf("    --jobs | -j) return ;;\n    *) case $word in\n"
+           "        -*) case ${COMP_WORDS[1]} in\n");
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        if (!program->has_default || command != program->commands)
+            print_completed_command(parse, command->name, command->bit);
+    print_completed_command(parse, "*", program->has_default ? program->commands->bit : 0);
+    printf("            esac ;;\n        *) [ \"$COMP_CWORD\" -ne 1 ] || choices='");
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        printf("%s%s", command == program->commands ? "" : " ", command->name);
+    printf("' ;;\n");
     printf("        esac ;;\n    esac\n"
            "    local before=${word%%\"${word##*,}\"} # of a list, the items that are complete\n"
            "    [ -z \"$choices\" ] ||\n"
@@ -486,18 +660,6 @@ static void print_version(const struct dl2_program *program)
 }
 
 /* ---- Parsing ---- */
-
-/* The forms of a synopsis, a line each, in one line. */
-static void report_too_few(const struct argp_state *state, const char *synopsis)
-{
-    char forms[256] = "";
-    for (const char *form = synopsis; *form; form += strcspn(form, "\n"), form += *form == '\n') {
-        const size_t length = strlen(forms);
-        snprintf(forms + length, sizeof forms - length, "%s%.*s", length ? ", or " : "",
-                 (int)strcspn(form, "\n"), form);
-    }
-    argp_error(state, "too few arguments: %s is expected", forms);
-}
 
 /* The value of an option that needs none may stand among the arguments by mistake. */
 static void report_too_many(const struct parse *parse, const char *text,
@@ -532,6 +694,25 @@ static bool parse_row(struct parse *parse, int key, const char *text,
     return false;
 }
 
+/* No command is named, or `word`, which is none. */
+static _Noreturn void refuse_command(const struct dl2_program *program, const char *word)
+{
+    char all[256] = "";
+    struct dl2_nearest nearest = {.given = word ? word : ""};
+    const char *best = NULL;
+    for (const struct dl2_command *command = program->commands; command->name; command++) {
+        dl2_list_name(all, sizeof all, command->name);
+        if (word && dl2_nearest_try(&nearest, command->name, NULL))
+            best = command->name;
+    }
+    const char *shown = word ? DL2_SHOWN(word) : "";
+    if (best)
+        exit(dl2_program_usage_error(program, "there is no command '%s'; did you mean %s? All: %s",
+                                     shown, best, all));
+    exit(dl2_program_usage_error(program, "the command comes first: one of %s%s%s%s", all,
+                                 word ? ", not '" : "", shown, word ? "'" : ""));
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -550,6 +731,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_QUIET:
         parse->common->quiet = true;
         return 0;
+    case KEY_HELP:
+        if (text && strcmp(text, "all") != 0)
+            argp_error(state, "--help: '%s' is not all", DL2_SHOWN(text));
+        print_help(parse, text, ARGP_HELP_STD_HELP);
+    case KEY_USAGE:
+        print_help(parse, false, ARGP_HELP_USAGE);
     case KEY_COMPLETION:
         print_completion(parse);
         exit(DL2_EXIT_OK);
@@ -557,17 +744,78 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         print_version(program);
         exit(DL2_EXIT_OK);
     case ARGP_KEY_ARG:
-        if (program->max_arguments && parse->count == program->max_arguments)
+        if (!parse->command)
+            refuse_command(program, text);
+        if (parse->command->max_arguments && parse->count == parse->command->max_arguments)
             report_too_many(parse, text, state);
         parse->arguments[parse->count++] = text;
         return 0;
     case ARGP_KEY_END:
-        if (parse->count < program->min_arguments)
-            report_too_few(state, program->synopsis);
+        if (!parse->command)
+            refuse_command(program, NULL);
+        if (parse->count < parse->command->min_arguments)
+            argp_error(state, "too few arguments: %s is expected", parse->command->synopsis);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+/* All options of the program, for getopt_long(): `key` is the number of a row, or that of no row.
+ */
+struct known {
+    struct option options[DL2_MAX_OPTIONS + 8];
+    char letters[3 * DL2_MAX_OPTIONS + 16]; /* "+" first, with which getopt stops at arguments */
+};
+
+static void add_known(struct known *known, size_t *count, const char *name, char letter, int takes,
+                      int key)
+{
+    const size_t used = strlen(known->letters);
+    known->options[(*count)++] = (struct option){name, takes, NULL, key};
+    if (letter)
+        snprintf(known->letters + used, sizeof known->letters - used, "%c%.*s", letter, takes,
+                 "::");
+}
+
+static struct known *list_known(const struct parse *parse)
+{
+    struct known *known = dl2_calloc(1, sizeof *known);
+    size_t count = 0;
+    if (!known)
+        return NULL;
+    strcpy(known->letters, "+:");
+    for (size_t i = 0; i < parse->rows.count; i++) {
+        const struct dl2_option *option = parse->rows.list[i].option;
+        if (option->name)
+            add_known(known, &count, option->name, option->letter,
+                      !option->metavar  ? no_argument
+                      : option->implied ? optional_argument
+                                        : required_argument,
+                      FIRST_KEY + (int)i);
+    }
+    add_known(known, &count, jobs_option.name, KEY_JOBS, required_argument, 0);
+    add_known(known, &count, quiet_option.name, 0, no_argument, 0);
+    add_known(known, &count, "completion", 0, no_argument, 0);
+    add_known(known, &count, "help", KEY_HELP, optional_argument, 0);
+    add_known(known, &count, "usage", 0, no_argument, 0);
+    add_known(known, &count, "version", KEY_VERSION, no_argument, 0);
+    return known;
+}
+
+static bool is_foreign(const struct parse *parse, const struct row *row)
+{
+    return row->option->name && parse->command && !goes_with(row, parse->command->bit);
+}
+
+/* An option of other commands was given. */
+static _Noreturn void refuse_row(const struct parse *parse, const struct row *row)
+{
+    char commands[128];
+    list_commands_of(parse->program, row, commands, sizeof commands);
+    exit(dl2_program_usage_error(parse->program,
+                                 "--%s is not an option of the command %s, but of %s",
+                                 row->option->name, parse->command->name, commands));
 }
 
 /* The word's name, without its value, is no option, nor the beginning of one. */
@@ -578,52 +826,54 @@ static void refuse_word(const struct parse *parse, const struct option *known, c
     for (; known->name; known++)
         if (strncmp(known->name, name, strlen(name)) == 0)
             return; /* argp lists what it may be */
-    suggest(&parse->rows, name, 0, hint, sizeof hint);
+    suggest(&parse->rows, name, parse->command ? parse->command->bit : 0, 0, hint, sizeof hint);
     exit(dl2_program_usage_error(parse->program, "there is no option '--%s'%s", name, hint));
 }
 
 /*
- * Says which option an unknown one may stand for. argp would not, and prints it unquoted, where
- * file names, too, may begin with a dash.
+ * Says which option an unknown one may stand for, and which command has one that this command
+ * lacks. argp would not, and prints it unquoted, where file names, too, may begin with a dash.
+ * Changes the order of `words`.
  */
-static int refuse_unknown(const struct parse *parse, const struct argp_option *table, int argc,
-                          char **argv)
+static void refuse_unknown(const struct parse *parse, const struct known *known, int count,
+                           char **words)
 {
-    char letters[3 * DL2_MAX_OPTIONS + 8] = ":?";
-    struct option *known = dl2_calloc(DL2_MAX_OPTIONS + 8, sizeof *known);
-    char **words = dl2_calloc((size_t)argc + 1, sizeof *words);
-    size_t count = 0, used = strlen(letters);
     int key;
-    for (const struct argp_option *row = table; known && (row->name || row->doc); row++) {
-        const int takes = !row->arg                          ? no_argument
-                          : row->flags & OPTION_ARG_OPTIONAL ? optional_argument
-                                                             : required_argument;
-        if (row->name)
-            known[count++] = (struct option){row->name, takes, NULL, row->key};
-        if (row->name && isalnum(row->key & 0xff) && row->key < 0x80)
-            used += (size_t)snprintf(letters + used, sizeof letters - used, "%c%.*s", row->key,
-                                     takes, "::");
-    }
-    for (int i = 0; words && i < argc; i++)
-        words[i] = argv[i]; /* getopt changes their order */
-    if (!known || !words) {
-        free(known);
-        free((void *)words);
-        return dl2_error_memory(NULL, "options");
-    }
-    known[count++] = (struct option){"help", no_argument, NULL, '?'};
-    known[count++] = (struct option){"usage", no_argument, NULL, '?'};
     opterr = optind = 0;
-    while (optopt = 0, (key = getopt_long(argc, words, letters, known, NULL)) != -1) {
+    while (optopt = 0,
+           (key = getopt_long(count, words, known->letters + 1, known->options, NULL)) != -1) {
         if (key == '?' && optopt && optopt <= UCHAR_MAX && !isprint((unsigned char)optopt))
             exit(dl2_program_usage_error(parse->program, "there is no option '-\\x%02x'",
                                          (unsigned char)optopt));
         if (key == '?' && !optopt && strncmp(words[optind - 1], "--", 2) == 0)
-            refuse_word(parse, known, words[optind - 1]);
+            refuse_word(parse, known->options, words[optind - 1]);
+        for (size_t i = 0; i < parse->rows.count; i++)
+            if ((key == FIRST_KEY + (int)i || (key && key == parse->rows.list[i].option->letter)) &&
+                is_foreign(parse, &parse->rows.list[i]))
+                refuse_row(parse, &parse->rows.list[i]);
     }
-    free(known);
-    free((void *)words);
-    return DL2_OK;
+}
+
+/* Finds the command, the first argument, and takes it off the words. */
+static void take_command(struct parse *parse, const struct known *known, int *count, char **words)
+{
+    const struct dl2_program *program = parse->program;
+    opterr = optind = 0;
+    while (getopt_long(*count, words, known->letters, known->options, NULL) != -1)
+        ;
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        if (optind < *count && strcmp(words[optind], command->name) == 0 &&
+            strcmp(words[optind - 1], "--") != 0) {
+            parse->command = command;
+            parse->is_named = true;
+        }
+    if (parse->is_named)
+        memmove((void *)(words + optind), words + optind + 1,
+                (size_t)(*count - optind) * sizeof *words);
+    else if (program->has_default)
+        parse->command = program->commands;
+    *count -= parse->is_named;
+    parse->common->command = parse->command ? (unsigned)(parse->command - program->commands) : 0;
 }
 
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
@@ -634,20 +884,30 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                           .common = common,
                           .arguments = dl2_calloc((size_t)argc + 1, sizeof(char *))};
     add_rows(&parse.rows, program->options, program->values, 0);
-    struct argp_option *table = make_argp_rows(&parse);
-    char *text = NULL;
-    if (!table || !parse.arguments || refuse_unknown(&parse, table, argc, argv) < 0 ||
-        asprintf(&text, "%s\v%s", program->summary, program->details ? program->details : "") < 0) {
+    struct known *known = list_known(&parse);
+    char **words = dl2_calloc(2 * ((size_t)argc + 1), sizeof *words), **copy = words + argc + 1;
+    if (!known || !words || !parse.arguments) {
         fprintf(stderr, "%s: out of memory\n", program->name);
         exit(DL2_EXIT_FAILED);
     }
-    struct argp argp = {table, parse_option, program->synopsis, text, NULL, NULL, NULL};
+    for (int i = 0; i < argc; i++)
+        words[i] = argv[i];
+    take_command(&parse, known, &argc, words);
+    memcpy((void *)copy, (const void *)words, (size_t)argc * sizeof *words);
+    refuse_unknown(&parse, known, argc, copy);
+    free(known);
+    struct argp_option *table = make_argp_rows(&parse, parse.command ? VIEW_COMMAND : VIEW_ALL);
+    if (!table) {
+        fprintf(stderr, "%s: out of memory\n", program->name);
+        exit(DL2_EXIT_FAILED);
+    }
+    const struct argp argp = {.options = table, .parser = parse_option};
     argp_err_exit_status = DL2_EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    argp_parse(&argp, argc, words, ARGP_NO_HELP, NULL, &parse);
     if (common->jobs == 0)
         common->jobs = dl2_cpu_count();
-    free_argp_rows(table, &parse);
-    free(text);
+    free_argp_rows(table);
+    free((void *)words);
     *arguments = parse.arguments;
     *count = parse.count;
 }
@@ -682,7 +942,7 @@ const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *v
     return NULL;
 }
 
-static bool has_no_effect(const struct row *row, unsigned command)
+static bool is_without(const struct row *row, unsigned command)
 {
     return row->option->name && row->commands && !(row->commands & command);
 }
@@ -692,7 +952,7 @@ const char *dl2_option_without_effect(const struct dl2_program *program,
 {
     const struct rows rows = list_rows(program->options, NULL);
     for (size_t i = 0; i < rows.count; i++)
-        if (common->given[i] && has_no_effect(&rows.list[i], command))
+        if (common->given[i] && is_without(&rows.list[i], command))
             return rows.list[i].option->name;
     return NULL;
 }
@@ -702,7 +962,7 @@ void dl2_options_list_without_effect(const struct dl2_option *options, unsigned 
     const struct rows rows = list_rows(options, NULL);
     for (size_t i = 0; i < rows.count; i++) {
         const struct dl2_option *option = rows.list[i].option;
-        if (has_no_effect(&rows.list[i], command))
+        if (is_without(&rows.list[i], command))
             fprintf(out, "--%s\t%s\n", option->name, option->metavar ? option->metavar : "");
     }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A table of options parses the command line, prints --help (and so the man page) with the defaults
- * that the program's structs begin with, prints the shell's completion, and writes the settings of
- * a run as JSON. A table is of a struct: each row names a member by its offset. Tables that several
- * programs share are included by a row of type DL2_OPTION_TABLE. Built on argp.
+ * that the program's structs begin with, whole or a command's part, prints the shell's completion,
+ * and writes the settings of a run as JSON. A table is of a struct: each row names a member by its
+ * offset. Tables that several programs share are included by a row of type DL2_OPTION_TABLE. Built
+ * on argp.
  */
 #ifndef DL2_COMMON_OPTION_H
 #define DL2_COMMON_OPTION_H
@@ -60,7 +61,8 @@ struct dl2_option {
                             needs the sign, as --NAME=VALUE; NULL: a value is needed */
     const char *unset;   /* the default's text where the value is 0, NAN, NULL or no word */
     unsigned roles;      /* enum dl2_option_role */
-    unsigned commands;   /* bits of the commands that it has an effect on; 0: all */
+    unsigned commands;   /* bits of the commands that have it; 0: all */
+    bool basic;          /* the program's --help, which names few, has it */
     const struct dl2_option *table;
     const char *also; /* other programs' names for it, with commas: who types one gets a hint */
 };
@@ -73,19 +75,31 @@ struct dl2_common_options {
     unsigned jobs; /* -j, --jobs: worker threads, at least 1 */
     bool jobs_given;
     bool quiet;                  /* --quiet: no progress, only errors and results */
+    unsigned command;            /* number of the program's command */
     bool given[DL2_MAX_OPTIONS]; /* by row; ask dl2_option_given() */
 };
 
+/* What a program does by its first argument, as in "dl2-load check photos". */
+struct dl2_command {
+    const char *name;
+    unsigned bit;                          /* of the rows' `commands` */
+    const char *synopsis;                  /* its arguments, "SOURCE DEST" */
+    unsigned min_arguments, max_arguments; /* how many; max 0 means no limit */
+    const char *summary;                   /* one line, at most 60 characters */
+    const char *details;                   /* under its options; or NULL */
+};
+
 struct dl2_program {
-    const char *name;     /* "dl2-quality" */
-    const char *synopsis; /* "REFERENCE VARIANT..." */
-    const char *summary;  /* one line, for --help and whatis */
-    const char *details;  /* under the options: examples, formats, exit status; or NULL */
-    const struct dl2_option *options;  /* ends with DL2_OPTION_END */
-    void *values;                      /* the struct that the table is of, holding the defaults */
-    const char *const *commands;       /* choices of the first argument, NULL ends them; or NULL */
-    void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
-    unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
+    const char *name;    /* "dl2-quality" */
+    const char *summary; /* one line, for --help and whatis */
+    const char *details; /* of --help=all: what all commands have in common, exit status; or NULL */
+    const char *topics;  /* what --help says before the examples; or NULL */
+    const char *examples;               /* of --help */
+    const struct dl2_option *options;   /* ends with DL2_OPTION_END */
+    void *values;                       /* the struct that the table is of, holding the defaults */
+    const struct dl2_command *commands; /* without a name behind the last */
+    bool has_default;                   /* the first one is meant where no command is named */
+    void (*print_versions)(FILE *out);  /* one "  name version" line per linked library, or NULL */
     const char *origin; /* "FILE:3": usage errors are of settings from there; NULL: command line */
     /* Receives usage errors, as DL2_ERR_ARGUMENT, of settings that no command line gave; NULL: they
      * are printed. */
@@ -93,10 +107,11 @@ struct dl2_program {
 };
 
 /*
- * Parses into program->values. --help, --usage, --version and --completion print and end the
- * process with status 0; wrong usage says why on stderr and ends it with status 2. `arguments`
- * receives the positional arguments (a block to free; the strings are argv's) and `count` how many
- * there are. Begins with dl2_streams_begin(), so a program that calls it has safe standard streams,
+ * Parses into program->values. A command has the options of its own and those of all commands.
+ * --help, --usage, --version and --completion print and end the process with status 0; wrong usage
+ * says why on stderr and ends it with status 2. `arguments` receives the positional arguments
+ * behind the command (a block to free; the strings are argv's) and `count` how many there are.
+ * Begins with dl2_streams_begin(), so a program that calls it has safe standard streams,
  * and fails where its output was lost. Call from main, first.
  */
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
@@ -111,11 +126,11 @@ bool dl2_option_given(const struct dl2_program *program, const struct dl2_common
 const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *values,
                                        const void *member, bool negates);
 
-/* The first option on the command line that has no effect on `command`, a bit of the rows'
- * `commands`, or NULL. */
+/* The first option on the command line that does not go with `command`, a bit of the rows'
+ * `commands` that need not be a command's, or NULL. */
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command);
-/* Prints the options of a table that have no effect on the command: a line each, its name with
+/* Prints the options of a table that the command lacks: a line each, its name with
  * dashes, a tab, and its argument's name or nothing. */
 void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out);
 

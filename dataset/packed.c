@@ -231,7 +231,7 @@ static int read_remote_index(struct dl2_dataset *dataset, const char *path,
         const bool label = !is_same(asked->label_field, packed->index.members.label_field);
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: its index has %s than %s; where the shards lie, make one with "
-                             "dl2-transcode --index %s %s, and copy it beside them",
+                             "dl2-transcode index %s %s, and copy it beside them",
                              path, label ? "labels of another field" : "other images",
                              label ? asked->label_field : asked->image_extension,
                              label ? "--label-field" : "--image-extension",

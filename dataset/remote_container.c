@@ -16,7 +16,7 @@
 #define MAX_LIST_BYTES  ((uint64_t)1 << 30)
 
 static const char how_to_index[] =
-    "make the index where the shards lie, by dl2-transcode --index FOLDER, and copy its "
+    "make the index where the shards lie, by dl2-transcode index FOLDER, and copy its "
     "dl2-index.bin beside them";
 
 static int is_unfinished(const char *address, struct dl2_error *error)
@@ -99,7 +99,7 @@ static int no_listing(const char *address, struct dl2_error *error)
                              address, DL2_INDEX_NAME, how_to_index);
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "%s: there is no %s, and HTTP cannot list a folder: pack the dataset by "
-                         "dl2-transcode --copy --container tar, or put it into an object store",
+                         "dl2-transcode copy --container tar, or put it into an object store",
                          address, DL2_INDEX_NAME);
 }
 

@@ -419,7 +419,7 @@ static int remark_masks(struct dl2_scan *scan, struct dl2_error *error)
                      &draft->remarks, error,
                      "images that are called like masks of others: %zu, such as %s; here they are "
                      "images, since the mask of a sample NAME is its member NAME.mask.EXT; "
-                     "unpacked into a folder they are masks, and dl2-transcode --copy packs that",
+                     "unpacked into a folder they are masks, and dl2-transcode copy packs that",
                      found, first)
                : DL2_OK;
 }

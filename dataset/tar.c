@@ -825,7 +825,7 @@ static const struct dl2_shard_format tar_format = {
     .refusal = "samples of a compressed tar file cannot be read one by one; decompress it (images "
                "hardly get smaller anyway)",
     .compressed_refusal = "samples of a compressed tar file cannot be read one by one; make plain "
-                          "shards with dl2-transcode --copy --container=tar SOURCE DEST, without "
+                          "shards with dl2-transcode copy --container=tar SOURCE DEST, without "
                           "--shuffle",
     .role = tar_role,
     .scan = tar_scan,

@@ -220,7 +220,7 @@ static int tar_refuse_header(struct dl2_tar_walk *walk, uint64_t at, struct dl2_
                                  "it is compressed by %s, though its name does not say so: "
                                  "decompress it%s",
                                  compressed[i].name,
-                                 i ? "" : ", or call it .tar.gz for dl2-transcode --copy");
+                                 i ? "" : ", or call it .tar.gz for dl2-transcode copy");
     return left < DL2_TAR_BLOCK
                ? dl2_error_set(error, DL2_ERR_FORMAT,
                                "it ends without the empty block that closes a tar file: cut short?")

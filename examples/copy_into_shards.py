@@ -6,7 +6,7 @@
     python3 copy_into_shards.py train-00000-of-00002.parquet,train-00001-of-00002.parquet shards/train
     python3 copy_into_shards.py mds-folder shards/train
     python3 copy_into_shards.py train.beton shards/train
-    dl2-transcode --index shards
+    dl2-transcode index shards
 
 SOURCE is one of these; the package that reads it comes from PyPI:
 

@@ -22,15 +22,32 @@ static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
                                       [DL2_DEVICE_SHARED] = "shared",
                                       NULL};
 
-/* The commands; as bits, the rows' `commands`. */
 enum command { BENCH, CHECK, ANALYZE };
-static const char *const commands[] = {
-    [BENCH] = "bench", [CHECK] = "check", [ANALYZE] = "analyze", NULL};
 enum {
     BENCHES = 1 << BENCH,
     ANALYZES = 1 << ANALYZE,
     LOADS = BENCHES | ANALYZES,
     CHECKS = 1 << CHECK
+};
+
+static const struct dl2_command commands[] = {
+    [BENCH] = {"bench", BENCHES, "DIR", 1, 1, "Load images as training does, and measure the rate",
+               "All images are loaded as in training; the rate and the time of each stage are "
+               "printed. Images/s a core are images per CPU second, user and system, of the whole "
+               "process. Heap allocations are those of the whole process, libraries included. With "
+               "--batching=strict the batches are the same bytes for every number of workers."},
+    [CHECK] = {"check", CHECKS, "DIR", 1, 1, "Decode every image, and name those that are damaged",
+               "Every image is read, compared with its check sum if the dataset has one, and "
+               "decoded."},
+    [ANALYZE] = {"analyze", ANALYZES, "DIR...", 1, 0,
+                 "Predict how fast a device trains, and what it waits for",
+                 "For each DIR, predicts how fast a device trains from it, and what it waits for: "
+                 "storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et "
+                 "al., VLDB 2021). Some of the images are read cold, the same images are loaded "
+                 "with the files in memory, others are loaded cold, and these rates are compared "
+                 "with the device's own. Then a DIR is recommended. It takes about 3 * --seconds "
+                 "for each."},
+    {0},
 };
 
 static struct {
@@ -86,22 +103,22 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for the images:"},
     {DL2_OPTION_TEXT, "split", 's', "SPLIT",
      "Which images to load: all, train, val, test, or the name of another split", AT(split),
-     .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
+     .words = dl2_split_words, .unset = "as --train or --val says; all for check", .basic = true},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(options.dataset.samples)},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(options.dataset.members)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(options.dataset.remote)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
-     AT(options.loader.train), .commands = LOADS},
+     AT(options.loader.train), .commands = LOADS, .basic = true},
     {DL2_OPTION_NEGATE, "val", 0, NULL,
      "Load as in validation: in order, resized, with the central crop", AT(options.loader.train),
-     .commands = LOADS},
+     .commands = LOADS, .basic = true},
     {DL2_OPTION_PARSE, "image-size", 'i', "SIZE",
      "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes, the patch "
      "that is cut out: DEPTHxHEIGHTxWIDTH voxels",
      AT(options.loader.height), .parse = dl2_parse_output_size, .show = dl2_show_output_size,
-     .commands = LOADS, .also = "img-size,input-size,resolution,size,crop-size"},
+     .commands = LOADS, .also = "img-size,input-size,resolution,size,crop-size", .basic = true},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "With --val, what is shown of an image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
@@ -129,7 +146,7 @@ static const struct dl2_option options[] = {
      "Also load the boxes of the images' objects: a file in COCO's JSON, such as instances.json, "
      "whose file_names fit the images, or the extension of YOLO's label files beside the images, "
      "such as txt, or their data.yaml; check compares them with the images",
-     AT(options.loader.boxes), .unset = "none", .commands = BENCHES | CHECKS},
+     AT(options.loader.boxes), .unset = "none", .commands = BENCHES | CHECKS, .basic = true},
     {DL2_OPTION_REAL, "min-visibility", 0, "SHARE",
      "With --boxes, leave out boxes of whose area an image shows a smaller share",
      AT(options.loader.min_visibility), .min = 0, .max = 1, .commands = BENCHES},
@@ -144,8 +161,8 @@ static const struct dl2_option options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",
-     AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS,
-     .also = "batch-size,bs"},
+     AT(options.loader.batch), .min = 1, .max = 1048576, .commands = LOADS, .also = "batch-size,bs",
+     .basic = true},
     {DL2_OPTION_FLAG, "drop-last", 0, NULL, "Leave out the last batch if it is not full",
      AT(options.loader.drop_last), .commands = LOADS},
     {DL2_OPTION_UINT64, "seed", 0, "N", "Seed of order, crops, flips and augmentation",
@@ -169,7 +186,7 @@ static const struct dl2_option options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for bench:"},
     {DL2_OPTION_UINT, "epochs", 'e', "N", "Number of epochs", AT(options.epochs), .min = 1,
-     .max = 1000000, .commands = BENCHES},
+     .max = 1000000, .commands = BENCHES, .basic = true},
     {DL2_OPTION_REAL, "measure", 0, "S",
      "Instead of --epochs: load for S seconds or an epoch to warm up, then measure for S seconds "
      "or "
@@ -177,11 +194,11 @@ static const struct dl2_option options[] = {
      AT(options.measure), .min = 0.01, .max = 86400, .commands = BENCHES},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
      "Evict the files from the system's page cache before each epoch", AT(options.cold),
-     .commands = BENCHES},
+     .commands = BENCHES, .basic = true},
     {DL2_OPTION_PARSE, "scaling", 0, "N,...",
      "Also compare these numbers of workers, one epoch of each in turn; auto: 1, 2, 4... up to "
      "the number of processors",
-     AT(options), .parse = parse_scaling, .commands = BENCHES},
+     AT(options), .parse = parse_scaling, .commands = BENCHES, .basic = true},
     {DL2_OPTION_FLAG, "digest", 0, NULL,
      "Also print a checksum of all images and labels (slows loading a little)", AT(options.digest),
      .commands = BENCHES},
@@ -196,7 +213,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for analyze:"},
     {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
      "Training rate of the device when it never waits for data", AT(options.device_rate),
-     .min = 1e-3, .max = 1e9, .commands = ANALYZES},
+     .min = 1e-3, .max = 1e9, .commands = ANALYZES, .basic = true},
     {DL2_OPTION_TEXT, "device-report", 0, "FILE",
      "Take that rate from an experiment_report.json of dl2-train --loader synthetic, and from it "
      "also image size, batch, channels, crops and augmentation",
@@ -234,7 +251,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for results:"},
     {DL2_OPTION_TEXT, "json", 0, "FILE",
      "Write the results to FILE (dl2-load/1, dl2-load-check/1 or dl2-load-analysis/1)",
-     AT(options.json_path)},
+     AT(options.json_path), .basic = true},
     {DL2_OPTION_END},
 };
 
@@ -246,36 +263,21 @@ static void print_versions(FILE *out)
 
 static const struct dl2_program program = {
     .name = "dl2-load",
-    .synopsis = "bench DIR\ncheck DIR\nanalyze DIR...",
     .summary = "Measure or check the input pipeline of training: read, decode, crop, resize.",
     .details =
-        "bench loads all images as training would and prints the rate and the time of each stage. "
-        "Images/s a core are images per CPU second, user and system, of the whole process. Heap "
-        "allocations are those of the whole process, libraries included.\n\n"
-        "check reads every image, verifies its checksum if the dataset has one, decodes it, and "
-        "names the unreadable ones.\n\n"
-        "analyze predicts for each DIR how fast a device trains from it, and what it waits for: "
-        "storage, preprocessing or itself (the differential runs of DS-Analyzer: Mohan et al., "
-        "VLDB 2021). It reads some of the images cold, loads the same images with the files in "
-        "memory, loads others cold, and compares these rates with the device's own. Then it "
-        "recommends a DIR. It takes about 3 * --seconds for each.\n\n"
         "DIR is a folder of images, {train,val,test,...}/CLASS/FILE or CLASS/FILE, or one split of "
         "it, DIR/train; a folder of GulpIO chunks or of WebDataset tar shards, or one such file; "
         "a folder of MNIST's IDX files; the address of a table in PostgreSQL, "
         "postgresql://HOST/DATABASE?table=NAME; or of such a dataset behind a server, "
-        "https://HOST/PATH (shards with their index) or s3://BUCKET/PREFIX (also folders). With "
-        "--batching=strict the batches are the same "
-        "bytes for every number of workers.\n\n"
-        "Exit status: 0 success, 1 an image or something else failed, 2 wrong usage.\n\n"
-        "Examples:\n"
-        "  $ dl2-load bench variants/jpeg-50 --image-size 224 --scaling auto\n"
-        "  $ dl2-load check photos\n"
-        "  $ dl2-load analyze --device-rate 3000 photos variants/*",
+        "https://HOST/PATH (shards with their index) or s3://BUCKET/PREFIX (also folders).\n\n"
+        "Exit status: 0 success, 1 an image or something else failed, 2 wrong usage.",
+    .examples = "  $ dl2-load bench variants/jpeg-50 --image-size 224 --scaling auto\n"
+                "  $ dl2-load check photos\n"
+                "  $ dl2-load analyze --device-rate 3000 photos variants/*",
     .options = options,
     .values = &settings,
     .commands = commands,
     .print_versions = print_versions,
-    .min_arguments = 2,
 };
 
 /* ---- */
@@ -325,10 +327,6 @@ static int check_effects(enum command command)
     static const char *const reported[] = {"image-size", "batch",         "gray", "crop-area",
                                            "augment",    "interpolation", NULL};
     const struct dl2_load_options *own = &settings.options;
-    const char *idle = dl2_option_without_effect(&program, &common, 1u << command);
-    if (idle)
-        return dl2_program_usage_error(&program, "--%s has no effect on %s", idle,
-                                       commands[command]);
     for (size_t i = 0; own->device_report && reported[i]; i++)
         if (is_given(reported[i]))
             return dl2_program_usage_error(&program, "--%s is taken from --device-report",
@@ -355,13 +353,9 @@ static int check_effects(enum command command)
 }
 
 /* Checks all arguments; returns 0 or an exit status. */
-static int check_usage(int command, size_t paths)
+static int check_usage(enum command command)
 {
-    if (command < 0)
-        return dl2_program_usage_error(&program, "the command is bench, check or analyze");
-    if (command != ANALYZE && paths > 1)
-        return dl2_program_usage_error(&program, "bench and check take one DIR");
-    const int idle = check_effects((enum command)command);
+    const int idle = check_effects(command);
     if (idle)
         return idle;
     const struct dl2_load_options *own = &settings.options;
@@ -387,21 +381,20 @@ static int check_usage(int command, size_t paths)
 
 int main(int argc, char **argv)
 {
-    char **arguments;
+    char **paths;
     size_t count;
-    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+    dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     struct dl2_error error = DL2_ERROR_INIT;
-    const int command = dl2_parse_word(arguments[0], commands, &error);
-    int exit_status = check_usage(command, count - 1);
+    const enum command command = (enum command)common.command;
+    int exit_status = check_usage(command);
     if (!exit_status) {
-        const int status =
-            run((enum command)command, (const char *const *)arguments + 1, count - 1, &error);
+        const int status = run(command, (const char *const *)paths, count, &error);
         if (status < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         exit_status = status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }
     free(settings.options.scaling);
     free(settings.options.quality);
-    free(arguments);
+    free(paths);
     return exit_status;
 }

@@ -629,7 +629,7 @@ static void translate(const void *context, const struct dl2_loader_setting *sett
         snprintf(text, 64, "--%s", option->name);
     else if (strcmp(setting->name, "decoder") == 0)
         snprintf(text, 64, "--decode gpu or hybrid");
-    else /* of dl2-train, which has no mode but that of --evaluate */
+    else /* of dl2-train, which has no mode but that of evaluate */
         snprintf(text, 64, "%s", strcmp(setting->name, "train") ? setting->name : "training");
 }
 

@@ -79,7 +79,7 @@ int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_
     return dl2_error_set(
         error, DL2_ERR_FORMAT, "is of %" PRIu32 "x%" PRIu32 " where %s %" PRIu32 "x%" PRIu32 "%s",
         width, height, planner->sliced ? "the index says" : "it was decoded before as", plan->width,
-        plan->height, planner->sliced ? ": run dl2-transcode --index" : "");
+        plan->height, planner->sliced ? ": run dl2-transcode index" : "");
 }
 
 /* ---- Frames of a clip */

@@ -289,7 +289,7 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
     DL2_CLEANUP(dl2_image_free) struct dl2_image crop = DL2_IMAGE_INIT;
     DL2_AUTO_FREE char *path = NULL;
     if (!codec || !codec->encode)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "--crops needs a build with PNG (libpng)");
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "crops need a build with PNG (libpng)");
     DL2_TRY(dl2_image_reshape(&crop, window->width, window->height, 3, error));
     for (uint32_t y = 0; y < window->height; y++)
         memcpy(crop.data + y * crop.stride,
@@ -406,7 +406,7 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     const char *key;
     json_t *of;
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: crops are of datasets, not of files",
                              reference);
     json_auto_t *left_out = json_array(), *crops = json_array(), *metrics = json_array();
     DL2_TRY(crop_read_all(run, left_out, error));

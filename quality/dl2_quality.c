@@ -27,7 +27,7 @@
 static struct {
     struct dl2_scoring_options scoring;
     struct dl2_external_decoders external;
-    const char *json, *json_folder, *csv, *codec_compare, *crops;
+    const char *json, *json_folder, *csv, *codec_compare, *out;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
     struct dl2_score_bound bounds[DL2_METRIC_COUNT];
@@ -109,7 +109,7 @@ static int quality_crop(char **paths, size_t count, struct dl2_error *error)
     arguments.scoring.progress = &progress;
     DL2_TRY(quality_find_background(paths + 1, count - 1, error));
     return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1,
-                           arguments.json_folder, arguments.crops, &arguments.scoring, error);
+                           arguments.json_folder, arguments.out, &arguments.scoring, error);
 }
 
 /* What has a bound is scored, beside what is scored anyway. Is a metric of inputs among them? */
@@ -349,12 +349,7 @@ static char *quality_describe(void)
           "MSE.\n\n"
           "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
           "another size or without a reference (each is named, and the others are scored), or "
-          "worse than --below; 2 for wrong usage.\n\n"
-          "Examples:\n"
-          "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
-          "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
-          "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75\n"
-          "  $ dl2-quality --below ssim=0.7 photos variants/jpeg-50",
+          "worse than --below; 2 for wrong usage.",
           out);
     fclose(out);
     return text;
@@ -368,72 +363,81 @@ static json_t *show_text(const void *value)
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
-/* The tasks of a run; as bits, the rows' `commands`. */
+enum command { SCORE, CROP, DRAW };
 enum {
-    SCORES_IMAGES = 1,
-    CROPS = 2,
-    SCORES_VOLUMES = 4,
+    SCORES_IMAGES = 1 << SCORE,
+    CROPS = 1 << CROP,
+    DRAWS = 1 << DRAW,
+    SCORES_VOLUMES = 1 << 3, /* which is no command's */
     SCORES = SCORES_IMAGES | SCORES_VOLUMES,
+    ALL_OF_IMAGES = SCORES_IMAGES | CROPS | DRAWS,
+};
+
+static const struct dl2_command commands[] = {
+    [SCORE] = {"score", SCORES_IMAGES, "REFERENCE VARIANT...", 2, 0,
+               "Score images by metrics, and print a table", NULL},
+    [CROP] = {"crops", CROPS, "REFERENCE VARIANT...", 2, 0,
+              "Write crops of the worst, median and best images",
+              "By each metric, the worst, the median and the best image are chosen by the scores "
+              "that an earlier run wrote to --json-dir. Their crops, from REFERENCE and every "
+              "VARIANT, are written as PNG, with a file crops.json."},
+    [DRAW] = {"heatmap", DRAWS, "REFERENCE VARIANT...", 2, 0, "Draw where images differ",
+              "Each image gets a file VARIANT/KEY.png, from dark blue, no error, to yellow. The "
+              "scale is the same for all images."},
+    {0},
 };
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "json", 0, "FILE",
      "Write everything to FILE: aggregates, each image's figures, and what could not be scored",
-     AT(json), .commands = SCORES},
-    {DL2_OPTION_TEXT, "json-dir", 0, "DIR", "Write the same, one file per variant: DIR/NAME.json",
-     AT(json_folder)},
+     AT(json), .commands = SCORES, .basic = true},
+    {DL2_OPTION_TEXT, "json-dir", 0, "DIR",
+     "Folder of the same, one file per variant, DIR/NAME.json: score writes them, crops reads them",
+     AT(json_folder), .commands = SCORES | CROPS, .basic = true},
     {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE", AT(csv),
-     .commands = SCORES},
+     .commands = SCORES, .basic = true},
     {DL2_OPTION_TEXT, "codec-compare", 0, "DIR",
      "Write the scores for the viewer codec-compare: DIR/batches.json and a file for each codec",
      AT(codec_compare), .commands = SCORES_IMAGES},
-    {DL2_OPTION_TEXT, "crops", 0, "DIR",
-     "Score nothing; write crops of the worst, the median and the best image by each metric, from "
-     "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
-     "scores that an earlier run wrote to --json-dir",
-     AT(crops), .commands = CROPS | SCORES_IMAGES},
-    {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
-     "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
-     "scale is the same for all images",
-     AT(scoring.heatmaps.folder), .commands = SCORES_IMAGES},
-    {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
-     "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
+    {DL2_OPTION_TEXT, "out", 'o', "DIR", "Folder to write to", AT(out), .commands = CROPS | DRAWS,
+     .also = "output", .basic = true},
+    {DL2_OPTION_CHOICE, "of", 0, "ERROR",
+     "What is drawn: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
      "root of the mean squared error of R, G and B, from 0 to 64",
-     AT(scoring.heatmaps.error), .words = dl2_heatmap_errors, .commands = SCORES_IMAGES},
-    {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
-     "With --heatmap: draw the first N images of REFERENCE", AT(scoring.heatmaps.limit), .min = 1,
-     .max = 4294967295.0, .commands = SCORES_IMAGES},
+     AT(scoring.heatmaps.error), .words = dl2_heatmap_errors, .commands = DRAWS},
+    {DL2_OPTION_UINT, "limit", 0, "N", "Draw the first N images of REFERENCE",
+     AT(scoring.heatmaps.limit), .min = 1, .max = 4294967295.0, .commands = DRAWS},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
      "Metrics to score, separated by commas; all; or default, those marked * below",
      AT(scoring.metrics), .parse = parse_metrics, .list = "metrics",
-     .unset = "those marked * below", .commands = SCORES_IMAGES},
+     .unset = "those marked * below", .commands = SCORES_IMAGES, .basic = true},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
      "scored beside the others",
-     0, .parse = parse_bound, .unset = "no bound", .commands = SCORES_IMAGES},
+     0, .parse = parse_bound, .unset = "no bound", .commands = SCORES_IMAGES, .basic = true},
     {DL2_OPTION_UINT, "input-size", 0, "PIXELS",
      "Side of the networks' square input, at which input_psnr and input_ssim compare images",
      AT(scoring.input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224",
-     .commands = SCORES_IMAGES},
+     .commands = SCORES_IMAGES, .basic = true},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
-     .unset = "the variants' own, from dl2-variant.json, else white",
-     .commands = SCORES_IMAGES | CROPS},
+     .unset = "the variants' own, from dl2-variant.json, else white", .commands = ALL_OF_IMAGES,
+     .basic = true},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(scoring.subset),
-     .commands = SCORES},
+     .commands = SCORES | DRAWS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(scoring.samples),
-     .commands = SCORES_IMAGES},
+     .commands = SCORES_IMAGES | DRAWS},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(scoring.members),
-     .commands = SCORES_IMAGES},
+     .commands = SCORES_IMAGES | DRAWS},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(scoring.remote),
-     .commands = SCORES_IMAGES},
+     .commands = SCORES_IMAGES | DRAWS},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels",
      AT(scoring.max_pixels), .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
-     .commands = SCORES_IMAGES | CROPS},
+     .commands = ALL_OF_IMAGES},
     {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(scoring.drop_bands),
-     .commands = SCORES_IMAGES | CROPS},
+     .commands = ALL_OF_IMAGES},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = SCORES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
@@ -445,18 +449,23 @@ static const struct dl2_option options[] = {
      "List what this build has, and exit: metrics (name, title, unit, whether scored by default, "
      "definition) or devices (name, description, what they score); one line each, with tabs "
      "between the columns",
-     .parse = print_list},
+     .parse = print_list, .basic = true},
     {DL2_OPTION_END},
 };
 
 static struct dl2_program program = {
     .name = "dl2-quality",
-    .synopsis = "REFERENCE VARIANT...",
     .summary = "Score variants of images against their reference.",
+    .examples = "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
+                "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
+                "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75\n"
+                "  $ dl2-quality --below ssim=0.7 photos variants/jpeg-50\n"
+                "  $ dl2-quality heatmap --out maps photos variants/jpeg-10",
     .options = options,
     .values = &arguments,
+    .commands = commands,
+    .has_default = true,
     .print_versions = dl2_codec_print_versions,
-    .min_arguments = 2,
 };
 
 static int quality_end(int status, const struct dl2_error *error)
@@ -484,17 +493,15 @@ static int quality_score_in_world(const struct dl2_common_options *common, char 
 }
 
 /* A reason why the arguments do not fit together, or NULL. */
-static const char *quality_find_conflict(const struct dl2_common_options *common)
+static const char *quality_find_conflict(enum command command)
 {
     const bool of_input = choose_metrics();
     if (arguments.share.part.count && !arguments.json)
         return "--part needs --json FILE, beside which parts keep their scores until all are there";
-    if (arguments.crops && !arguments.json_folder)
-        return "--crops: say with --json-dir where the scores are";
-    if (!arguments.scoring.heatmaps.folder && dl2_option_given(&program, common, "heatmap-of"))
-        return "--heatmap-of has no effect without --heatmap";
-    if (!arguments.scoring.heatmaps.folder && dl2_option_given(&program, common, "heatmap-limit"))
-        return "--heatmap-limit has no effect without --heatmap";
+    if (command == CROP && !arguments.json_folder)
+        return "crops: --json-dir must name the folder of the scores";
+    if (command != SCORE && !arguments.out)
+        return "--out must name a folder to write to";
     if (arguments.scoring.input_size && !of_input)
         return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
     return dl2_share_find_conflict(&arguments.share);
@@ -503,25 +510,27 @@ static const char *quality_find_conflict(const struct dl2_common_options *common
 static int quality_run(const struct dl2_common_options *common, char **paths, size_t count)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    const char *const named = arguments.json_folder               ? "--json-dir"
-                              : arguments.scoring.heatmaps.folder ? "--heatmap"
-                              : arguments.codec_compare           ? "--codec-compare"
-                                                                  : NULL;
+    const enum command command = (enum command)common->command;
+    const char *const named = arguments.json_folder     ? "--json-dir"
+                              : arguments.out           ? "--out"
+                              : arguments.codec_compare ? "--codec-compare"
+                                                        : NULL;
     if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0)
         return dl2_program_usage_error(&program, "%s: %s", named, error.message);
-    const char *idle =
-        dl2_option_without_effect(&program, common, arguments.crops ? CROPS : SCORES_IMAGES);
-    if (idle)
-        return dl2_program_usage_error(
-            &program, "--%s has no effect with --crops, which scores nothing", idle);
+    if (command == DRAW) { /* and score by what is drawn */
+        arguments.scoring.heatmaps.folder = arguments.out;
+        DL2_TRY(parse_metrics(arguments.scoring.heatmaps.error == DL2_HEATMAP_SSIM ? "ssim"
+                                                                                   : "psnr_rgb",
+                              arguments.scoring.metrics, &error));
+    }
     arguments.scoring.idle_on_volumes = dl2_option_without_effect(&program, common, SCORES_VOLUMES);
-    const char *conflict = quality_find_conflict(common);
+    const char *conflict = quality_find_conflict(command);
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);
     const int refused = dl2_subset_options_check(&program, common, &arguments.scoring.subset);
     if (refused)
         return refused;
-    return arguments.crops ? quality_end(quality_crop(paths, count, &error), &error)
+    return command == CROP ? quality_end(quality_crop(paths, count, &error), &error)
                            : quality_score_in_world(common, paths, count);
 }
 

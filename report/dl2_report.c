@@ -26,23 +26,70 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN };
+
 static struct {
-    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings,
-        *detectable;
+    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
     struct dl2_question question;
     struct dl2_codec_choice codecs;
     double accuracy;
-    bool decide, forecast, new_plan, answer;
+    enum command task;
 } arguments = {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = NAN, .accuracy = NAN};
 
-/* What an option has an effect on. */
 enum {
-    ONE_STUDY = 1,
-    SEVERAL_STUDIES = 2,
-    NO_STUDY = 4,
-    DETECTABLE = 8,
-    STUDIES = ONE_STUDY | SEVERAL_STUDIES
+    PAGES = 1 << PAGE,
+    DETECTS = 1 << DETECTABLE,
+    DECIDES = 1 << DECIDE,
+    FORECASTS = 1 << FORECAST,
+    SEVERAL_STUDIES = 1 << 6, /* which is no command's */
+    STUDIES = PAGES | SEVERAL_STUDIES,
+};
+
+static const struct dl2_command commands[] = {
+    [PAGE] = {"page", PAGES, "FOLDER...", 1, 0, "Write the page, and print the answer",
+              "A variant is recommended if its accuracy, top-1, or of masks the mean IoU and of "
+              "volumes the mean Dice, is within the tolerance of the original's. Each codec's "
+              "variants are tested from the largest file to the smallest, so that the probability "
+              "of any wrong recommendation is at most 2.5% for each network. The tests count the "
+              "chance of training and, where trainings kept their predictions, the choice of "
+              "validation images. FOLDER/report/plan.json keeps what was asked whenever a page in "
+              "FOLDER/report showed a verdict: a later page there, of other trainings or with "
+              "another tolerance, is a further look, which shares the 2.5% with those before it, "
+              "and says what was changed after results were seen. A page in another folder takes "
+              "the tolerance, groups and looks of the study's own page unless options name others, "
+              "and does not count as a look. Only comparable results count: a network's trainings "
+              "that differ in data and seed alone, and loading that was measured as the "
+              "original's. The rest is left out, and named with what differs.\n\n"
+              "The page needs no network and no other file. The plots are also written to plots/ "
+              "beside it, as SVG with their data and gnuplot scripts, and the answer of one study "
+              "to answer.json and answer.csv, for scripts. Without gnuplot the page has only the "
+              "tables.\n\n"
+              "Several FOLDERs are summarized: studies with like settings, each of another "
+              "dataset. For each variant that two of them have the page tells on how many datasets "
+              "it is within the tolerance, with an error of 2.5% over all of the page, the mean "
+              "difference, and what one more dataset would measure."},
+    [ANSWER] = {"answer", 1 << ANSWER, "FOLDER", 1, 1,
+                "Print the answer of FOLDER/report/report.html again", NULL},
+    [DETECTABLE] = {"detectable", DETECTS, "FOLDER", 1, 1,
+                    "Print how small a change the images can show",
+                    "That depends on the number of validation images, and of their groups, which "
+                    "are known as soon as variants are made. FOLDER may also be a variant's, or its "
+                    "address in a database or store."},
+    [DECIDE] = {"decide", DECIDES, "FOLDER", 1, 1, "Print which trainings verdicts still want",
+                "Prints the state of each network and variant, and the number of seeds that it "
+                "wants, as JSON. States: within, beyond, open, undecided (more seeds would hardly "
+                "decide it), waits (a larger file of its codec is open), behind (one is beyond or "
+                "undecided)."},
+    [FORECAST] = {"forecast", FORECASTS, "FOLDER", 1, 1, "Print what tuning on each variant loses",
+                  "Prints for each network and variant of make forecast the points of accuracy "
+                  "that tuning the original's networks on the variant loses, with the 95% "
+                  "interval, as JSON."},
+    [NEW_PLAN] = {"new-plan", 1 << NEW_PLAN, "FOLDER", 1, 1,
+                  "Give up the plan of the looks at a study",
+                  "Gives up the plan in FOLDER/report/plan.json, so that the next report is the "
+                  "first look of another. The pages of that say that a plan was given up."},
+    {0},
 };
 
 #define AT(member) offsetof(__typeof__(arguments), member)
@@ -161,52 +208,32 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
 }
 
 static const struct dl2_option options[] = {
-    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output), .commands = STUDIES},
+    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write; of detectable a file for the text",
+     AT(output), .commands = STUDIES | DETECTS, .also = "out", .basic = true},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
      "Percentage points of accuracy that a recommended variant may lose", AT(question.tolerance),
      .max = 100, .unset = "the study's own, which its page in FOLDER/report has; without one 1",
-     .commands = STUDIES | DETECTABLE},
+     .commands = STUDIES | DETECTS | DECIDES, .basic = true},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Accuracy to which the time of training is compared", AT(accuracy), .max = 100,
-     .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
+     .unset = "the original's final one less the tolerance", .commands = PAGES},
     {DL2_OPTION_PARSE, "interim", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
      AT(question.looks), .parse = parse_looks,
      .unset = "the study's own; without one a look at all seeds, which leaves a quarter for later "
               "ones",
-     .commands = STUDIES},
+     .commands = STUDIES | DECIDES},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
-     AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = ONE_STUDY},
-    {DL2_OPTION_FLAG, "decide", 0, NULL,
-     "Write no page; print the state of each network and variant, and the number of seeds that it "
-     "wants, as JSON. States: within, beyond, open, undecided (more seeds would hardly decide it), "
-     "waits (a larger file of its codec is open), behind (one is beyond or undecided)",
-     AT(decide), .commands = ONE_STUDY},
-    {DL2_OPTION_FLAG, "forecast", 0, NULL,
-     "Write no page; print for each network and variant of make forecast the points of accuracy "
-     "that "
-     "tuning the original's networks on the variant loses, with the 95% interval, as JSON",
-     AT(forecast), .commands = ONE_STUDY},
-    {DL2_OPTION_FLAG, "new-plan", 0, NULL,
-     "Write no page; give up the plan in FOLDER/report/plan.json, so that the next report is the "
-     "first look of another. The pages of that say that a plan was given up",
-     AT(new_plan), .commands = ONE_STUDY | NO_STUDY},
-    {DL2_OPTION_FLAG, "answer", 0, NULL,
-     "Write no page; print the answer again that was printed with FOLDER/report/report.html",
-     AT(answer), .commands = ONE_STUDY | NO_STUDY},
-    {DL2_OPTION_TEXT, "detectable", 0, "FILE",
-     "Write no page; print how small a change the validation images and their groups can show, "
-     "which is known as soon as variants are made, and write it to FILE, too; FOLDER may also be a "
-     "variant's, or its address in a database or store",
-     AT(detectable), .unset = "a page", .commands = DETECTABLE},
+     AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = PAGES, .basic = true},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
-     .unset = "the folder's name; of several, how many they are", .commands = STUDIES},
+     .unset = "the folder's name; of several, how many they are", .commands = STUDIES,
+     .basic = true},
     {DL2_OPTION_TEXT, "about", 0, "TEXT",
      "Sentence about the dataset that readers of the page should know first", AT(about),
-     .commands = ONE_STUDY},
+     .commands = PAGES, .basic = true},
     {DL2_OPTION_PARSE, "group", 0, "SPEC",
      "Which validation images belong together and count as one, such as near duplicates or images "
      "of one patient: regex:REGEX (the group of an image is what the POSIX extended expression, or "
@@ -214,22 +241,22 @@ static const struct dl2_option options[] = {
      "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN; none: each image "
      "counts by itself",
      AT(question.group), .parse = parse_group, .unset = "the study's own; without one, none",
-     .commands = ONE_STUDY | DETECTABLE},
+     .commands = PAGES | DETECTS | DECIDES, .basic = true},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
-     AT(variants), .unset = "all", .commands = STUDIES},
+     AT(variants), .unset = "all", .commands = STUDIES | DECIDES | FORECASTS, .basic = true},
     {DL2_OPTION_TEXT, "trainings", 0, "LIST",
      "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
      "are left out and named",
-     AT(trainings), .unset = "all", .commands = ONE_STUDY},
+     AT(trainings), .unset = "all", .commands = PAGES | DECIDES | FORECASTS},
     {DL2_OPTION_TEXT, "anchor", 0, "CODEC",
      "Codec whose sizes others are compared with at equal quality", AT(codecs.anchor),
-     .unset = "jpeg, else the first", .commands = ONE_STUDY},
+     .unset = "jpeg, else the first", .commands = PAGES},
     {DL2_OPTION_PARSE, "range", 0, "METRIC=LOW:HIGH",
      "Compare sizes by METRIC only at qualities from LOW to HIGH, such as psnr_rgb=30:40",
-     AT(codecs), .parse = parse_range, .unset = "all qualities", .commands = ONE_STUDY},
+     AT(codecs), .parse = parse_range, .unset = "all qualities", .commands = PAGES},
     {DL2_OPTION_TEXT, "command", 0, "TEXT", "Command that repeats the study, shown on the page",
-     AT(command), .commands = ONE_STUDY},
+     AT(command), .commands = PAGES},
     {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot),
      .commands = STUDIES},
     {DL2_OPTION_TEXT, "latex", 0, "DIR",
@@ -246,46 +273,23 @@ static const struct dl2_option options[] = {
 
 static const struct dl2_program program = {
     .name = "dl2-report",
-    .synopsis = "FOLDER...",
     .summary = "Report in one HTML page how far a dataset can be compressed, or several.",
-    .details =
-        "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of them may "
-        "be missing. It may also be that of dl2-train --search, or hold one as search/. The page "
-        "needs no network and no other file. The plots are also written to "
-        "plots/ beside it, as SVG with their data and gnuplot scripts, and the answer of one study "
-        "to answer.json and answer.csv, for scripts. Without gnuplot the page has only the "
-        "tables.\n\n"
-        "A variant is recommended if its accuracy, top-1, or of masks the mean IoU and of volumes "
-        "the mean Dice, is within the "
-        "tolerance of the original's. "
-        "Each codec's variants are tested from the largest file to the smallest, so that the "
-        "probability of any wrong recommendation is at most 2.5% for each network. The tests count "
-        "the chance of training and, where trainings kept their predictions, the choice of "
-        "validation images. "
-        "FOLDER/report/plan.json keeps what was asked whenever a page in FOLDER/report showed a "
-        "verdict: a later page there, of other trainings or with another tolerance, is a further "
-        "look, which shares the 2.5% with those before it, and says what was changed after results "
-        "were seen. A page in another folder takes the tolerance, groups and looks of the study's "
-        "own page unless options name others, and does not count as a look. "
-        "Only comparable results count: a network's trainings that differ in data and seed alone, "
-        "and loading that was measured as the original's. The rest is left out, and named with "
-        "what differs.\n\n"
-        "Several FOLDERs are summarized: studies with like settings, each of another dataset. For "
-        "each variant that two of them have the page tells on how many datasets it is within the "
-        "tolerance, with an error of 2.5% over all of the page, the mean difference, and what one "
-        "more dataset would measure.\n\n"
-        "Exit status: 0 success, 1 results that could not be read or no page, 2 wrong usage.\n\n"
-        "Examples:\n"
-        "  $ dl2-report study-out/demo -o report.html\n"
-        "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
-        "  $ dl2-report study-out/demo --interim 2,3,4,6,8 --decide\n"
-        "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
-        "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
-        "  $ dl2-report study-out/demo --latex paper/plots\n"
-        "  $ dl2-report study-out/demo --new-plan",
+    .details = "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of "
+               "them may be missing. It may also be that of a search of dl2-train, or hold one as "
+               "search/.\n\n"
+               "Exit status: 0 success, 1 results that could not be read or no page, 2 wrong "
+               "usage.",
+    .examples = "  $ dl2-report study-out/demo -o report.html\n"
+                "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
+                "  $ dl2-report decide study-out/demo --interim 2,3,4,6,8\n"
+                "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
+                "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
+                "  $ dl2-report study-out/demo --latex paper/plots\n"
+                "  $ dl2-report new-plan study-out/demo",
     .options = options,
     .values = &arguments,
-    .min_arguments = 1,
+    .commands = commands,
+    .has_default = true,
 };
 
 /* "FOLDER/NAME" beside a page in FOLDER. */
@@ -402,7 +406,7 @@ static bool is_own_page(const char *folder)
 {
     struct stat own, other;
     DL2_AUTO_FREE char *place = dl2_need(dl2_folder_of(arguments.output));
-    return arguments.decide ||
+    return arguments.task == DECIDE ||
            (dl2_make_folder_of(arguments.output, NULL) == DL2_OK && stat(place, &own) == 0 &&
             stat(dl2_text("%s/report", folder), &other) == 0 && own.st_dev == other.st_dev &&
             own.st_ino == other.st_ino);
@@ -421,8 +425,8 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
         page->analyses[a] = dl2_analyse(study, study->archs[a], &page->plan.questions[a]);
         page->speeds[a] = dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy);
     }
-    return arguments.forecast ? DL2_OK /* which shows no verdict */
-                              : dl2_plan_record(&page->plan, study, page->analyses, error);
+    return arguments.task == FORECAST ? DL2_OK /* which shows no verdict */
+                                      : dl2_plan_record(&page->plan, study, page->analyses, error);
 }
 
 /* Draws the plots and writes the page around them: that of several studies, or of one, where
@@ -530,9 +534,9 @@ static json_t *make_forecasts(const struct dl2_page *page)
 static int print_json(const struct dl2_page *page, struct dl2_error *error)
 {
     const json_t *json =
-        dl2_keep_json(arguments.forecast ? make_forecasts(page) : make_decisions(page));
+        dl2_keep_json(arguments.task == FORECAST ? make_forecasts(page) : make_decisions(page));
     const bool written = json_dumpf(json, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF;
-    for (size_t i = 0; arguments.decide && i < page->plan.note_count; i++)
+    for (size_t i = 0; arguments.task == DECIDE && i < page->plan.note_count; i++)
         fprintf(stderr, "%s\n", DL2_SHOWN(page->plan.notes[i]));
     return written ? DL2_OK : dl2_error_system(error, "standard output");
 }
@@ -549,8 +553,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
                             .codecs = arguments.codecs};
     DL2_TRY(collect(study, &page, error));
     DL2_TRY(analyse(&page, error));
-    return arguments.forecast || arguments.decide ? print_json(&page, error)
-                                                  : write_report(&page, quiet, error);
+    return arguments.task == PAGE ? write_report(&page, quiet, error) : print_json(&page, error);
 }
 
 /* The summary of several studies. */
@@ -589,7 +592,7 @@ static int load_keys(const char *place, struct dl2_bytes *keys, size_t *count, s
     return *images ? DL2_OK : dl2_facts_load_val_keys(place, keys, count, images, error);
 }
 
-static int say_detectable(const char *folder, struct dl2_error *error)
+static int say_detectable(const char *folder, const char *path, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
     size_t count, images;
@@ -605,7 +608,7 @@ static int say_detectable(const char *folder, struct dl2_error *error)
                                 isnan(tolerance) ? 1 : tolerance, &text, error));
     printf("%s\n", DL2_SHOWN(text));
     text = dl2_text("%s\n", text);
-    return dl2_file_write(arguments.detectable, text, strlen(text), error);
+    return path ? dl2_file_write(path, text, strlen(text), error) : DL2_OK;
 }
 
 int main(int argc, char **argv)
@@ -614,36 +617,20 @@ int main(int argc, char **argv)
     DL2_AUTO_FREE char **folders = NULL;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &folders, &count);
-    const bool no_study = arguments.new_plan || arguments.answer || arguments.detectable;
-    const char *idle = dl2_option_without_effect(&program, &common,
-                                                 count > 1              ? SEVERAL_STUDIES
-                                                 : arguments.detectable ? DETECTABLE
-                                                 : no_study             ? NO_STUDY
-                                                                        : ONE_STUDY);
+    const char *idle =
+        count > 1 ? dl2_option_without_effect(&program, &common, SEVERAL_STUDIES) : NULL;
     if (idle)
-        return dl2_program_usage_error(&program, "--%s has no effect %s", idle,
-                                       count > 1              ? "on several studies"
-                                       : arguments.detectable ? "with --detectable"
-                                       : arguments.answer     ? "with --answer"
-                                                              : "with --new-plan");
+        return dl2_program_usage_error(&program, "--%s has no effect on several studies", idle);
 
     struct dl2_study study = {0};
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer +
-            !!arguments.detectable >
-        1)
-        return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan, --answer and "
-                                                 "--detectable are of different outputs: name one");
-    if ((arguments.decide || arguments.forecast) &&
-        (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex))
-        return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
-                                       arguments.latex           ? "latex"
-                                       : arguments.codecs.anchor ? "anchor"
-                                                                 : "range");
-    if (no_study) {
-        if ((arguments.detectable ? say_detectable(folders[0], &error)
-             : arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
-                                  : dl2_answer_print_saved(folders[0], &error)) < 0)
+    arguments.task = (enum command)common.command;
+    if (arguments.task == ANSWER || arguments.task == DETECTABLE || arguments.task == NEW_PLAN) {
+        const bool named = dl2_option_given(&program, &common, "output");
+        if ((arguments.task == ANSWER ? dl2_answer_print_saved(folders[0], &error)
+             : arguments.task == DETECTABLE
+                 ? say_detectable(folders[0], named ? arguments.output : NULL, &error)
+                 : dl2_plan_give_up(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }

@@ -157,7 +157,7 @@ static int load(const char *path, json_t **file, struct dl2_error *error)
     if (status < 0)
         dl2_error_set(error, status,
                       "%s. It says how often this study was looked at: put a whole copy back, or "
-                      "start another plan with dl2-report --new-plan",
+                      "start another plan with dl2-report new-plan",
                       why.message);
     return status;
 }
@@ -643,7 +643,7 @@ static void write_notes(struct dl2_plan *plan, const struct plan_look *looks, si
     if (nothing_left) {
         writer = new_note(plan);
         dl2_say(&writer, "Earlier looks have spent the whole error of this plan: no more can be "
-                         "claimed. dl2-report --new-plan starts another.");
+                         "claimed. dl2-report new-plan starts another.");
     }
 }
 

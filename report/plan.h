@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What was asked of a study whenever its results were seen: FOLDER/report/plan.json, "dl2-plan/1"
- * of docs/formats.md. Pages in FOLDER/report and --decide are looks at the study. A page elsewhere
+ * of docs/formats.md. Pages in FOLDER/report and decide are looks at the study. A page elsewhere
  * is shown as the look that it would be, and not recorded.
  *
  * The first report that shows a verdict is look 1, and its question is the plan: tolerance,

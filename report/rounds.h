@@ -4,7 +4,7 @@
  * all variants one after the other, so that what changes on the machine from round to round changes
  * all of them: ratios are taken within a round, and their interval tells of the rounds alone.
  *
- * FOLDER/NETWORK/VARIANT/round-N.json is of `dl2-train --measure`, FOLDER/load/VARIANT/round-N.json
+ * FOLDER/NETWORK/VARIANT/round-N.json is of `dl2-train measure`, FOLDER/load/VARIANT/round-N.json
  * of `dl2-load bench`. Figures are NAN where they aren't known.
  */
 #ifndef DL2_REPORT_ROUNDS_H

@@ -304,7 +304,7 @@ void dl2_settings_check(struct dl2_study_settings *study)
     add_flags(&command, o->quality_flags, "--help", NULL);
     if (*o->quality_flags) /* nothing else that dl2-quality gets can be wrong */
         dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, command);
-    command = dl2_study_words(study, "dl2-load", "-j", jobs, "--image-size", o->image_size,
+    command = dl2_study_words(study, "dl2-load", "bench", "-j", jobs, "--image-size", o->image_size,
                               "--batch", o->batch, "--measure", o->measure, NULL);
     add_flags(&command, o->load_flags, "--help", NULL);
     dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, command);

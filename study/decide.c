@@ -55,12 +55,12 @@ void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *
 /* What dl2-report finds about the trainings: a new reference to the list in its JSON; NULL, after a
  * message, if it failed. */
 static json_t *ask(const struct dl2_study_settings *study, const struct dl2_words *runs,
-                   const char *option, const char *list)
+                   const char *task, const char *list)
 {
-    struct dl2_words command = dl2_study_words(study, "dl2-report", option, "--variants",
-                                               dl2_words_join(study->names, " "), "--trainings",
-                                               dl2_words_join(*runs, " "), NULL);
-    if (strcmp(option, "--decide") == 0) {
+    struct dl2_words command =
+        dl2_study_words(study, "dl2-report", task, "--variants", dl2_words_join(study->names, " "),
+                        "--trainings", dl2_words_join(*runs, " "), NULL);
+    if (strcmp(task, "decide") == 0) {
         dl2_words_more(&command, "--interim", dl2_decide_interim(study), "--tolerance",
                        study->options.tolerance, NULL);
         dl2_words_more(&command, "--group", study->group ? study->group : "none", NULL);
@@ -77,7 +77,7 @@ static json_t *ask(const struct dl2_study_settings *study, const struct dl2_word
     if (strcmp(dl2_json_get_text(all, "schema", ""), schema) == 0)
         found = json_incref(json_object_get(all, list));
     if (!found)
-        fprintf(stderr, "dl2-study: dl2-report %s did not print %s\n", option, schema);
+        fprintf(stderr, "dl2-study: dl2-report %s did not print %s\n", task, schema);
     return found;
 }
 
@@ -131,7 +131,7 @@ int dl2_decide(const struct dl2_study_settings *study,
     if (*study->options.forecast) {
         add_first(study, runs, "raw");
         const int status = run(runs, true);
-        json_auto_t *forecasts = status ? NULL : ask(study, runs, "--forecast", "forecasts");
+        json_auto_t *forecasts = status ? NULL : ask(study, runs, "forecast", "forecasts");
         if (!forecasts)
             return status ? status : DL2_EXIT_FAILED;
         later = forecast_beyond(study, forecasts);
@@ -142,7 +142,7 @@ int dl2_decide(const struct dl2_study_settings *study,
             add_first(study, runs, study->train_on.at[v]);
     for (;;) {
         const int status = run(runs, false);
-        json_auto_t *decided = status ? NULL : ask(study, runs, "--decide", "decisions");
+        json_auto_t *decided = status ? NULL : ask(study, runs, "decide", "decisions");
         if (!decided)
             return status ? status : DL2_EXIT_FAILED;
         struct dl2_words wanted = {0};

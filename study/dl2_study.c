@@ -22,8 +22,16 @@
 #include <unistd.h>
 
 enum command { RUN, PLAN, STATUS, DO };
-static const char *const commands[] = {
-    [RUN] = "run", [PLAN] = "plan", [STATUS] = "status", [DO] = "do", NULL};
+enum { PLANS = 1 << RUN | 1 << PLAN };
+static const struct dl2_command commands[] = {
+    [RUN] = {"run", 1 << RUN, "[GOAL...]", 0, 0, "Do the steps of the goals, and show the answer",
+             NULL},
+    [PLAN] = {"plan", 1 << PLAN, "[GOAL...]", 0, 0, "Print the steps that are to be done", NULL},
+    [STATUS] = {"status", 1 << STATUS, "FOLDER", 1, 1, "Say how far the study in FOLDER is", NULL},
+    [DO] = {"do", 1 << DO, "FOLDER STEP", 2, 2,
+            "Do a step of FOLDER/study-plan.json: the jobs of Slurm call it", NULL},
+    {0},
+};
 
 static struct dl2_study_settings study;
 static const char *self = "dl2-study";
@@ -179,7 +187,7 @@ static int give_up_plan(void)
 {
     const struct timespec old[2] = {{0, 0}, {0, 0}};
     const int status =
-        dl2_child_run(dl2_study_words(&study, "dl2-report", "--new-plan", study.out, NULL), -1, -1);
+        dl2_child_run(dl2_study_words(&study, "dl2-report", "new-plan", study.out, NULL), -1, -1);
     utimensat(AT_FDCWD, dl2_text("%s/report/report.html", study.out), old, 0);
     return status;
 }
@@ -192,7 +200,7 @@ static int show_answers(const struct dl2_study_plan *plan)
         dl2_work_show(plan->shown.at[i], STDOUT_FILENO);
     if (!plan->has_report)
         return DL2_EXIT_OK;
-    if (dl2_child_run(dl2_study_words(&study, "dl2-report", "--answer", study.out, NULL), -1, -1))
+    if (dl2_child_run(dl2_study_words(&study, "dl2-report", "answer", study.out, NULL), -1, -1))
         return DL2_EXIT_FAILED;
     printf("The report: %s\n", dl2_path_absolute(dl2_text("%s/report/report.html", study.out)));
     return DL2_EXIT_OK;
@@ -305,7 +313,7 @@ static const char *describe_one(const char *name, const char *text)
 }
 
 /* The goals, for --help. */
-static const char *describe(void)
+static const char *describe_goals(void)
 {
     const char *text = "Goals, each with what it needs:\n";
     for (int further = 0; further < 2; further++) {
@@ -331,24 +339,7 @@ static const char *describe(void)
     }
     return dl2_text(
         "%s\nAnd:\n"
-        "%s%s\n"
-        "Commands:\n"
-        "  run      plans the goals, does the steps, and shows the answer\n"
-        "  plan     prints the steps that are to be done, and writes OUT/study-plan.json\n"
-        "  status   says how far the study in FOLDER is\n"
-        "  do       does a step of FOLDER/study-plan.json: the jobs of Slurm call it\n\n"
-        "Files are what counts: what is there and up to date isn't made again, whatever was "
-        "interrupted is gone on with, and a changed setting redoes what depends on it. Images that "
-        "are deleted from DATASET are deleted from the variants. OUT belongs to one dataset, and "
-        "to "
-        "one run at a time; neither OUT nor DATASET may lie in the other. All settings are checked "
-        "before anything is made. V=1 in the environment shows the commands. SIGINT, SIGTERM and "
-        "SIGHUP end what runs.\n\n"
-        "Exit status: 0 success, 1 a step failed, 2 wrong settings.\n\n"
-        "Examples:\n"
-        "  $ dl2-study run --dataset photos --out photos-study --epochs 2\n"
-        "  $ dl2-study plan survey --dataset photos --out photos-study\n"
-        "  $ dl2-study status photos-study",
+        "%s%s",
         text,
         describe_one("new-plan",
                      "gives up the plan that a report wrote (OUT/report/plan.json): the "
@@ -356,6 +347,15 @@ static const char *describe(void)
                      "given up"),
         describe_one("clean-study", "deletes what a study made in OUT, also its plan"));
 }
+
+static const char details[] =
+    "Files are what counts: what is there and up to date isn't made again, whatever was "
+    "interrupted is gone on with, and a changed setting redoes what depends on it. Images that "
+    "are deleted from DATASET are deleted from the variants. OUT belongs to one dataset, and "
+    "to one run at a time; neither OUT nor DATASET may lie in the other. All settings are checked "
+    "before anything is made. V=1 in the environment shows the commands. SIGINT, SIGTERM and "
+    "SIGHUP end what runs.\n\n"
+    "Exit status: 0 success, 1 a step failed, 2 wrong settings.";
 
 int main(int argc, char **argv)
 {
@@ -365,31 +365,31 @@ int main(int argc, char **argv)
     const char *path = dl2_path_of_program();
     if (path)
         self = path;
+    const struct dl2_option options[] = {
+        {DL2_OPTION_TABLE, .table = dl2_study_options(), .commands = PLANS},
+        {DL2_OPTION_END},
+    };
     const struct dl2_program program = {
         .name = "dl2-study",
-        .synopsis = "run [GOAL...]\nplan [GOAL...]\nstatus FOLDER\ndo FOLDER STEP",
         .summary = "Find out how far a dataset can be compressed, and what it costs.",
-        .details = describe(),
-        .options = dl2_study_options(),
+        .details = details,
+        .topics = describe_goals(),
+        .examples = "  $ dl2-study run --dataset photos --out photos-study --epochs 2\n"
+                    "  $ dl2-study plan survey --dataset photos --out photos-study\n"
+                    "  $ dl2-study status photos-study",
+        .options = options,
         .values = &study.options,
         .commands = commands,
-        .min_arguments = 1,
     };
     dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
-    struct dl2_error error = DL2_ERROR_INIT;
-    const int command = dl2_parse_word(arguments[0], commands, &error);
-    if (command < 0)
-        return dl2_program_usage_error(&program, "%s", error.message);
     struct dl2_words words = {0};
-    for (size_t i = 1; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         dl2_words_add(&words, arguments[i]);
     free(arguments);
-    if (command == STATUS || command == DO) {
-        if (words.count != (command == DO ? 2 : 1))
-            return dl2_program_usage_error(&program, "%s takes %s", commands[command],
-                                           command == DO ? "FOLDER STEP" : "FOLDER");
-        return command == DO ? dl2_slurm_do(words.at[0], words.at[1]) : show_status(words.at[0]);
-    }
+    if (common.command == DO)
+        return dl2_slurm_do(words.at[0], words.at[1]);
+    if (common.command == STATUS)
+        return show_status(words.at[0]);
     quiet = common.quiet;
     study.options.jobs = common.jobs_given ? common.jobs : 0;
     dl2_study_read_environment(&study.options);
@@ -405,5 +405,5 @@ int main(int argc, char **argv)
             begin_at_work();
         return cleans ? clean() : give_up_plan();
     }
-    return run_goals(words, command == PLAN);
+    return run_goals(words, common.command == PLAN);
 }

@@ -175,7 +175,7 @@ struct dl2_words dl2_training_on(const struct dl2_study_settings *study, const c
 /* One of a plan's cells, which is measured once in each round: to FOLDER/PATH/round-1.json... */
 struct dl2_cell {
     const char *path;
-    const char *arch;         /* of dl2-train --measure; NULL: dl2-load bench */
+    const char *arch;         /* of dl2-train measure; NULL: dl2-load bench */
     const char *name;         /* of a variant, or raw */
     const char *place;        /* where it is; NULL: where the study has it */
     const char *workers;      /* threads */

@@ -284,7 +284,7 @@ static void identify(struct dl2_study_settings *study)
         return;
     struct dl2_words command = {0};
     const char *output, *messages;
-    dl2_words_more(&command, dl2_study_program(study, "dl2-transcode"), "--identify", study->data,
+    dl2_words_more(&command, dl2_study_program(study, "dl2-transcode"), "identify", study->data,
                    NULL);
     dl2_child_ask(command, &output, &messages);
     study->fingerprint = field_of(output, "fingerprint");

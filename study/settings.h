@@ -47,7 +47,7 @@ struct dl2_study_settings {
 
     const char *external;         /* name of the external codec, or NULL */
     struct dl2_words decoding;    /* the option that tells programs its decoder */
-    struct dl2_words rate_flags;  /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
+    struct dl2_words rate_flags;  /* TRAIN_FLAGS, but for what dl2-train measure lacks */
     struct dl2_words variants;    /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
     struct dl2_words places;      /* where each lies: a folder, or a table's address */
     struct dl2_words of_external; /* those of the external codec */

@@ -109,7 +109,7 @@ const char *dl2_plan_dataset(struct dl2_study_plan *plan)
     if (study->data_is_named)
         plan_getting(study, step);
     if (!study->data_is_made)
-        step->identify = dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
+        step->identify = dl2_study_words(study, "dl2-transcode", "identify", study->data, NULL);
     dl2_plan_close(plan, step, has_changed(study, stamp));
     return stamp;
 }
@@ -128,7 +128,7 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
     dl2_files_add_all(&step->outputs, outputs);
     dl2_files_add(&step->inputs, dataset);
     dl2_commands_add(&step->commands,
-                     dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan),
+                     dl2_study_words(study, "dl2-transcode", "survey", "-j", jobs_of(plan),
                                      "--quiet", "--groups", outputs.at[1], "--json", outputs.at[0],
                                      study->data, NULL));
     step->output = in_out(plan, "survey.txt");
@@ -152,7 +152,7 @@ static const char *plan_sensitivity(struct dl2_study_plan *plan)
     dl2_files_add(&step->inputs, trained);
     dl2_plan_settings(plan, step, "sensitivity", study->options.device);
     struct dl2_words command =
-        dl2_study_words(study, "dl2-train", "--evaluate",
+        dl2_study_words(study, "dl2-train", "evaluate",
                         dl2_text("%s/checkpoint.safetensors", dl2_path_folder(trained)), "--val",
                         study->data, "--val-split", "train", "--sensitivity", file, "--device",
                         study->options.device, "--threads", jobs_of(plan), "-j", jobs_of(plan),
@@ -182,8 +182,8 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     dl2_plan_settings(
         plan, step, "tables",
         dl2_text("%s %s %s %s", o->image_size, o->shorts, area ? area : "", filter ? filter : ""));
-    struct dl2_words command = dl2_study_words(study, "dl2-transcode", "--fit-tables", file, "-j",
-                                               jobs_of(plan), "--quiet", NULL);
+    struct dl2_words command =
+        dl2_study_words(study, "dl2-transcode", "fit-tables", "-j", jobs_of(plan), "--quiet", NULL);
     if (of_network) {
         dl2_files_add(&step->inputs, sensitivity);
         dl2_words_more(&command, "--sensitivity", sensitivity, NULL);
@@ -196,7 +196,7 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
         dl2_words_more(&command, "--crop-area", area, NULL);
     if (filter)
         dl2_words_more(&command, "--filter", filter, NULL);
-    dl2_words_add(&command, study->data);
+    dl2_words_more(&command, study->data, file, NULL);
     dl2_commands_add(&step->commands, command);
     step->log = in_out(plan, dl2_text(".make/tables-%s.log", kind));
     step->may_fail_in_part = true;
@@ -294,10 +294,10 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 
 /* ---- Quality: a reference image is decoded once for all variants */
 
-static struct dl2_words scoring(const struct dl2_study_plan *plan)
+static struct dl2_words quality(const struct dl2_study_plan *plan, const char *task)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan),
+    struct dl2_words command = dl2_study_words(study, "dl2-quality", task, "-j", jobs_of(plan),
                                                "--json-dir", in_out(plan, "quality"), NULL);
     dl2_words_add_all(&command, study->decoding);
     return command;
@@ -319,7 +319,7 @@ static void add_crops(struct dl2_words *command, const struct dl2_study_options 
                       const char *folder)
 {
     static const char *const heeded[] = {"--background", "--max-pixels"};
-    dl2_words_more(command, "--crops", folder, NULL);
+    dl2_words_more(command, "--out", folder, NULL);
     for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++) {
         const char *value = dl2_flags_value(o->quality_flags, heeded[i]);
         if (value)
@@ -334,7 +334,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
     struct dl2_step *step = dl2_plan_step(plan, "quality", "run", NULL);
-    struct dl2_words command = scoring(plan);
+    struct dl2_words command = quality(plan, "score");
     if (study->volumes) /* which have metrics of their own */
         dl2_words_add_command(&command, study->options.quality_flags);
     else
@@ -366,7 +366,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
         return files;
     step = dl2_plan_step(plan, "crops", "run", in_out(plan, "crops/crops.json"));
     dl2_files_add_all(&step->inputs, files);
-    command = scoring(plan);
+    command = quality(plan, "crops");
     add_crops(&command, &study->options, in_out(plan, "crops"));
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++)
@@ -396,12 +396,12 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
         dl2_plan_settings(
             plan, step, "load",
             dl2_text("%s %s %s %s", o->image_size, o->batch, jobs_of(plan), o->load_flags));
-        struct dl2_words command =
-            dl2_study_words(study, "dl2-load", "-j", jobs_of(plan), "--image-size", o->image_size,
-                            "--batch", o->batch, "--name", name, "--json", file, "--quiet", NULL);
+        struct dl2_words command = dl2_study_words(
+            study, "dl2-load", "bench", "-j", jobs_of(plan), "--image-size", o->image_size,
+            "--batch", o->batch, "--name", name, "--json", file, "--quiet", NULL);
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_command(&command, o->load_flags);
-        dl2_words_more(&command, "bench", dl2_study_place(study, name), NULL);
+        dl2_words_add(&command, dl2_study_place(study, name));
         dl2_commands_add(&step->commands, command);
         step->says = dl2_text("Loading %s", name);
         step->log = in_out(plan, dl2_text(".make/load-%s.log", name));
@@ -420,11 +420,11 @@ static void add_limit(struct dl2_words *command, const struct dl2_study_settings
 {
     dl2_words_more(command, "sh", dl2_text("%s/memory-limit.sh", study->scripts), cell->limit,
                    NULL);
-    dl2_words_add_all(command, dl2_study_words(study, "dl2-load", "--cold", "--epochs", "1", "-j",
-                                               cell->workers, "--image-size",
+    dl2_words_add_all(command, dl2_study_words(study, "dl2-load", "bench", "--cold", "--epochs",
+                                               "1", "-j", cell->workers, "--image-size",
                                                study->options.image_size, "--quiet", NULL));
     dl2_words_add_all(command, study->decoding);
-    dl2_words_more(command, "bench", place, "--", NULL);
+    dl2_words_more(command, place, "--", NULL);
 }
 
 /* Words in braces are filled in when the cell is measured: its file, its round, a folder to work
@@ -440,16 +440,16 @@ void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
         add_limit(&command, study, cell, place);
     if (cell->arch) {
         dl2_words_add_all(&command,
-                          dl2_study_words(study, "dl2-train", "--measure", o->measure, "--batch",
-                                          o->batch, "--image-size", o->image_size, "--device",
-                                          o->device, "--threads", jobs_of(plan), NULL));
+                          dl2_study_words(study, "dl2-train", "measure", "--duration", o->measure,
+                                          "--batch", o->batch, "--image-size", o->image_size,
+                                          "--device", o->device, "--threads", jobs_of(plan), NULL));
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_all(&command, study->rate_flags);
         dl2_words_more(&command, "-j", cell->workers, "--arch", cell->arch, "--seed", "{round}",
                        "--data", place, "--out", "{work}", "--quiet", NULL);
         dl2_words_add_all(&command, cell->options);
     } else {
-        dl2_words_add_all(&command, dl2_study_words(study, "dl2-load", "--image-size",
+        dl2_words_add_all(&command, dl2_study_words(study, "dl2-load", "bench", "--image-size",
                                                     o->image_size, "--batch", o->batch, NULL));
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_command(&command, o->load_flags);
@@ -458,7 +458,7 @@ void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
         dl2_words_add_all(&command, cell->options);
         if (cell->cache)
             dl2_words_more(&command, "--cache", "{cache}", NULL);
-        dl2_words_more(&command, "bench", place, NULL);
+        dl2_words_add(&command, place);
     }
     step->cells = dl2_keep_more(step->cells, step->cell_count, sizeof *step->cells);
     step->cells[step->cell_count++] = (struct dl2_measurement){.path = cell->path,
@@ -657,12 +657,12 @@ static const char *plan_detectable(struct dl2_study_plan *plan)
         dl2_files_add(&step->inputs, study->group_file);
     dl2_plan_settings(plan, step, "detectable",
                       dl2_text("%s %s", study->options.tolerance, study->options.group));
-    struct dl2_words command = dl2_study_words(study, "dl2-report", "--detectable", file,
+    struct dl2_words command = dl2_study_words(study, "dl2-report", "detectable", "--output", file,
                                                "--tolerance", study->options.tolerance, NULL);
     if (study->group)
         dl2_words_more(&command, "--group", study->group, NULL);
-    dl2_words_add(&command, study->elsewhere ? dl2_study_place(study, study->variants.at[0])
-                                             : study->out);
+    dl2_words_add(&command,
+                  study->elsewhere ? dl2_study_place(study, study->variants.at[0]) : study->out);
     dl2_commands_add(&step->commands, command);
     dl2_plan_close(plan, step, false);
     return file;
@@ -702,7 +702,7 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan)
         dl2_plan_settings(plan, step, "matrix", dl2_text("%s %s", names, study->options.device));
         dl2_files_add_all(&step->inputs, variants);
         struct dl2_words command = dl2_study_words(
-            study, "dl2-train", "--evaluate", dl2_text("%s/checkpoint.safetensors", folder), NULL);
+            study, "dl2-train", "evaluate", dl2_text("%s/checkpoint.safetensors", folder), NULL);
         for (size_t n = 0; n < study->names.count; n++)
             dl2_words_more(&command, "--val", dl2_study_place(study, study->names.at[n]), NULL);
         dl2_words_more(&command, "--device", study->options.device, "--threads", jobs_of(plan),

@@ -41,15 +41,15 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/dl2-test.XXXXXX") || exit 99
 trap 'chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 99' INT TERM
 
-# explained OPTION COMMAND...: --help of the command speaks of every word that the option knows
+# explained OPTION COMMAND...: --help=all of the program speaks of every word that the option knows
 explained() {
     local option=$1 word words
     shift
     expect 2 "$@" "--$option=none"
     words=$(sed -n "s/.*'none' is not one of //p" "$work/err" | tr -d ,)
     [ -n "$words" ] || fail "--$option=none: $(cat "$work/err")"
-    "$1" --help | sed -n "/--$option=/,/\]$/p" >"$work/help"
+    "$1" --help=all | sed -n "/--$option=/,/\]$/p" >"$work/help"
     for word in $words; do
-        grep -q -w -e "$word" "$work/help" || fail "--help: --$option says nothing of $word"
+        grep -q -w -e "$word" "$work/help" || fail "--help=all: --$option says nothing of $word"
     done
 }

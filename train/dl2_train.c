@@ -65,6 +65,8 @@ static bool goes_by_ranks(void)
     return settings.hop || settings.task;
 }
 
+enum command { RUN, EVALUATE, MEASURE, SEVERAL, SEARCH, PLAN };
+
 static volatile sig_atomic_t stop;
 static bool budget_ended;
 
@@ -73,71 +75,95 @@ static void on_signal(int number)
     stop = number;
 }
 
+static struct dl2_command commands[] = {
+    [RUN] = {"run", DL2_RUN, "", 0, 0, "Train a network, and report its accuracy",
+             NULL}, /* main() adds the details */
+    [EVALUATE] = {"evaluate", DL2_EVALUATION, "FILE", 1, 1, "Validate a network that was trained",
+                  "Validates the network of FILE, a checkpoint or an --export, on each --val, and "
+                  "writes evaluation_report.json. Settings that are not given are those of its "
+                  "run."},
+    [MEASURE] = {"measure", DL2_MEASURING, "", 0, 0, "Measure how fast a training would be",
+                 "Trains for --duration or an epoch to warm up, then for --duration or a little "
+                 "longer, without validation and checkpoint, and writes rate_report.json."},
+    [SEVERAL] = {"several", DL2_SEVERAL, "", 0, 0, "Train the models of a list together", NULL},
+    [SEARCH] = {"search", DL2_SEARCH, "", 0, 0, "Search for the best settings",
+                "Finds the configuration with the best --goal in a space of settings, and writes "
+                "DIR/" DL2_SEARCH_FILE " [DIR: experiments/search]. Exit status: 0 if a best model "
+                "was found, also by the end of --budget, 1 if all diverged."},
+    [PLAN] =
+        {"plan", DL2_PLANNING, "", 0, 0, "Predict how long several or a search will take",
+         "Trains only the first epoch of each model on --ranks, in DIR/plan, and predicts from "
+         "the times of these visits how long all epochs take, with --hop, with --task, and "
+         "with a barrier."},
+    {0},
+};
+
+enum { BOTH = DL2_SEVERAL | DL2_SEARCH };
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_train_options},
     {DL2_OPTION_GROUP, .help = "Options for several models:"},
     {DL2_OPTION_TEXT, "configs", 0, "FILE",
-     "Train several models on images that are decoded once for all (see --share): FILE "
+     "Models to train on images that are decoded once for all (see --share): FILE "
      "has a JSON object on each line, with a name and options that differ, as in {\"name\": \"a\", "
      "\"lr\": 0.1}; the report of each is in DIR/NAME",
-     offsetof(__typeof__(settings), configs)},
+     offsetof(__typeof__(settings), configs), .commands = DL2_SEVERAL | DL2_PLANNING},
+    {DL2_OPTION_TEXT, "space", 0, "FILE",
+     "Settings to search, a JSON object of lists and ranges, as in {\"lr\": {\"min\": 0.001, "
+     "\"max\": 0.3, \"scale\": \"log\"}, \"optimizer\": [\"sgd\", \"adamw\"]}",
+     offsetof(__typeof__(settings), search.space), .commands = DL2_SEARCH | DL2_PLANNING},
     {DL2_OPTION_CHOICE, "share", 0, "WHAT",
      "What models that are trained together share: batch: the same images in the same batches, "
      "with the same crops; decode: only decoded images, in a cache of the size of "
      "--cache-decoded, while each model has the order and the crops of its own seed",
-     offsetof(__typeof__(settings), share), .words = shares},
+     offsetof(__typeof__(settings), share), .words = shares, .commands = BOTH},
     {DL2_OPTION_FLAG, "hop", 0, NULL,
-     "With --configs or --search, and --ranks or mpirun: each rank keeps a partition of the "
-     "training images, and the models go from rank to rank, so that each visits every partition "
-     "once in an epoch; all ranks must see --out",
-     offsetof(__typeof__(settings), hop)},
+     "With --ranks or mpirun: each rank keeps a partition of the training images, and the models "
+     "go from rank to rank, so that each visits every partition once in an epoch; all ranks must "
+     "see --out",
+     offsetof(__typeof__(settings), hop), .commands = BOTH},
     {DL2_OPTION_CHOICE, "hop-order", 0, "ORDER",
      "Which of the models that are furthest behind a free rank of --hop takes: random, by --seed; "
      "or fixed: model I visits partitions I, I + 1 and so on, for the same weights in every run",
-     offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words},
+     offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words,
+     .commands = DL2_TOGETHER},
     {DL2_OPTION_FLAG, "in-database", 0, NULL,
      "With --hop and --data postgresql://...: the server trains, by its extension dl2, and no "
      "training image leaves it; dl2-train validates",
-     offsetof(__typeof__(settings), in_database)},
+     offsetof(__typeof__(settings), in_database), .commands = DL2_TOGETHER},
     {DL2_OPTION_FLAG, "task", 0, NULL,
-     "With --configs or --search, and --ranks or mpirun: each rank trains one model at a time, "
-     "from its beginning to its end, on all training images; all ranks must see --out",
-     offsetof(__typeof__(settings), task)},
-    {DL2_OPTION_FLAG, "plan", 0, NULL,
-     "With --hop: train only the first epoch of each model, in DIR/plan, and predict from the "
-     "times of these visits how long all epochs take, with --hop, with --task, and with a barrier",
-     offsetof(__typeof__(settings), plan)},
-    {DL2_OPTION_TEXT, "search", 0, "FILE",
-     "Find the configuration with the best --goal in the space of FILE, a JSON object of lists "
-     "and ranges, as in {\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, "
-     "\"optimizer\": [\"sgd\", \"adamw\"]}, and write DIR/" DL2_SEARCH_FILE
-     " [DIR: experiments/search]",
-     offsetof(__typeof__(settings), search.space)},
+     "With --ranks or mpirun: each rank trains one model at a time, from its beginning to its end, "
+     "on all training images; all ranks must see --out",
+     offsetof(__typeof__(settings), task), .commands = BOTH},
     {DL2_OPTION_CHOICE, "goal", 0, "FIGURE",
-     "What --search compares models by, on the first validation set: accuracy, the highest; or "
-     "loss, "
+     "What models are compared by, on the first validation set: accuracy, the highest; or loss, "
      "the lowest",
-     offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words},
+     offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words,
+     .commands = DL2_SEARCH},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
-     "How --search goes: grid, every combination of the lists; random, combinations drawn with "
+     "How the search goes: grid, every combination of the lists; random, combinations drawn with "
      "--seed; halving, random ones that all train for a few epochs, then the best of them for "
      "more, round after round; or asha, where the best so far go on before a round is complete",
-     offsetof(__typeof__(settings), search.algorithm), .words = dl2_search_words},
+     offsetof(__typeof__(settings), search.algorithm), .words = dl2_search_words,
+     .commands = DL2_SEARCH | DL2_PLANNING},
     {DL2_OPTION_UINT, "trials", 0, "N", "Number of combinations that random, halving and asha draw",
-     offsetof(__typeof__(settings), search.trials), .min = 1, .max = 4096},
-    {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that --search trains at once",
-     offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096},
+     offsetof(__typeof__(settings), search.trials), .min = 1, .max = 4096,
+     .commands = DL2_SEARCH | DL2_PLANNING},
+    {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that are trained at once",
+     offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096,
+     .commands = DL2_SEARCH | DL2_PLANNING},
     {DL2_OPTION_UINT, "eta", 0, "N",
      "Factor of halving and asha: each round is N times as long as the one before, and one of N "
      "models goes on to it",
-     offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100},
+     offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100, .commands = DL2_SEARCH},
     {DL2_OPTION_REAL, "first-epochs", 0, "N",
      "Length of the first round of halving and asha, in epochs",
-     offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9},
+     offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9,
+     .commands = DL2_SEARCH},
     {DL2_OPTION_PARSE, "budget", 0, "TIME",
-     "End --search after this time, for example 2h, with the best model so far; with --resume it "
+     "End the search after this time, for example 2h, with the best model so far; with --resume it "
      "goes on for this time",
-     offsetof(__typeof__(settings), budget), .parse = dl2_parse_duration},
+     offsetof(__typeof__(settings), budget), .parse = dl2_parse_duration, .commands = DL2_SEARCH},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
@@ -145,9 +171,9 @@ static const struct dl2_option options[] = {
      "is learnt, description), devices "
      "(name, version, usable or why not; with --device, "
      "that one alone), augmentations (name with its settings and their defaults, description) or "
-     "not-measured (options that --measure refuses, with their argument); one line each, with tabs "
+     "not-measured (options that measure lacks, with their argument); one line each, with tabs "
      "between the columns",
-     offsetof(__typeof__(settings), list), .words = lists},
+     offsetof(__typeof__(settings), list), .words = lists, .commands = DL2_RUN},
     {DL2_OPTION_END},
 };
 
@@ -161,31 +187,31 @@ static void print_versions(FILE *out)
         fprintf(out, "  ranks by %s: %s\n", dl2_world_at(i)->name, dl2_world_at(i)->version());
 }
 
-/* The details of --help: main() puts the architectures before this. */
-static const char details[] =
-    "SIGINT and SIGTERM stop a run after its step, with a checkpoint and a report. --resume then "
-    "leads to the same weights, bit for bit, on the same device with as many --threads. With "
-    "another --batching than strict it goes on with the images that the epoch has not had.\n\n"
-    "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
-    "failed, a run or one of the models of --configs diverged, or a signal stopped it; 2 wrong "
-    "usage, or mistakes in FILE of --configs or --search. A search asks for the best model alone: "
-    "it is 0 where one was found, also by the end of --budget, and 1 where all diverged.\n\n"
-    "Examples:\n"
-    "  $ dl2-train -d photos\n"
-    "  $ dl2-train -d photos --measure 5s\n"
-    "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
-    "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
-    "  $ dl2-train -d photos --time-budget 10m\n"
-    "  $ dl2-train -d photos -e 10 --configs rates.jsonl --out rates\n"
-    "  $ dl2-train -d photos --configs rates.jsonl --hop --ranks 2 --out hop";
-
 static struct dl2_program program = {
     .name = "dl2-train",
-    .synopsis = "",
     .summary = "Train a network on a dataset, validate it on one or several, and write "
                "experiment_report.json.",
+    .details =
+        "SIGINT and SIGTERM stop a run after its step, with a checkpoint and a report. --resume "
+        "then leads to the same weights, bit for bit, on the same device with as many --threads. "
+        "With another --batching than strict it goes on with the images that the epoch has not "
+        "had.\n\n"
+        "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
+        "failed, a run or one of several models diverged, or a signal stopped it; 2 wrong usage, "
+        "or mistakes in FILE of --configs or --space.",
+    .examples = "  $ dl2-train -d photos\n"
+                "  $ dl2-train measure -d photos\n"
+                "  $ dl2-train -d variants/jpeg-25 --val photos -e 60 --out run1\n"
+                "  $ dl2-train evaluate run1/checkpoint.safetensors --val variants/jpeg-10\n"
+                "  $ dl2-train --stages variants/jpeg-10:45,photos:15 -a resnet50\n"
+                "  $ dl2-train -d photos --time-budget 10m\n"
+                "  $ dl2-train several -d photos -e 10 --configs rates.jsonl --out rates\n"
+                "  $ dl2-train several -d photos --configs rates.jsonl --hop --ranks 2 --out hop\n"
+                "  $ dl2-train search -d photos --space space.json",
     .options = options,
     .values = &settings,
+    .commands = commands,
+    .has_default = true,
     .print_versions = print_versions,
 };
 
@@ -235,11 +261,11 @@ static char *describe(void)
         fprintf(out, "  %-8s %-6g %-6g %-5s %s\n", dl2_optimizer_words[i], facts->rate,
                 facts->weight_decay, beta2, facts->summary);
     }
-    fprintf(out, "\nOptions that the models of --configs may differ in:\n  ");
+    fprintf(out, "\nOptions that models of several may differ in:\n  ");
     print_model_options(out, DL2_OPTION_MODEL);
     fprintf(out, ".\nWith --hop and --task also in:\n  ");
     print_model_options(out, DL2_OPTION_ALONE);
-    fprintf(out, ".\n\n%s", details);
+    fputs(".", out);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -688,25 +714,20 @@ static void spin_shortly(char **argv)
 static int check_several(const struct dl2_common_options *common)
 {
     const struct dl2_search_options *search = &settings.search;
-    const bool searches = search->space, several = has_several();
+    const bool searches = search->space;
     const bool rounds = dl2_search_has_rounds(search);
     const struct dl2_option_rule rules[] = {
-        {!searches, "goal,algorithm,trials,at-once,eta,first-epochs,budget", "needs --search"},
         {!settings.hop, "hop-order", "needs --hop"},
-        {!settings.hop, "plan", "needs --hop: it predicts from the times of visits"},
-        {config->run.resume, "plan", "excludes --resume: it measures anew"},
-        {searches && rounds, "plan",
-         "predicts grid and random: how far a model trains with halving and asha depends on "
+        {searches && rounds && settings.plan, "algorithm",
+         "of a plan is grid or random: how far a model trains with halving and asha depends on "
          "results"},
-        {settings.plan, "budget", "has no effect on --plan"},
+        {!searches, "algorithm,trials,at-once", "needs --space"},
+        {settings.configs, "space", "excludes --configs"},
         {!settings.hop, "in-database", "needs --hop"},
         {config->loader.mask, "in-database", "excludes --mask: tables hold no masks"},
         {settings.hop, "task", "excludes --hop: models move to the data, or have all of it"},
-        {!several, "hop,task",
-         "needs --configs or --search: one model would leave all ranks but one idle"},
         {settings.hop, "share", "has no use with --hop: a rank trains one model at a time"},
         {settings.task, "share", "has no use with --task: a rank trains one model at a time"},
-        {settings.configs, "search", "excludes --configs"},
         {settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes, "share",
          "decode needs --cache-decoded: how much of the decoded images may stay in memory for all "
          "models"},
@@ -720,8 +741,6 @@ static int check_several(const struct dl2_common_options *common)
 static int train_alone(const struct dl2_common_options *common, char **argv)
 {
     const bool lists_only = settings.list != LIST_NOTHING;
-    if (dl2_option_given(&program, common, "share") || dl2_option_given(&program, common, "memory"))
-        return dl2_program_usage_error(&program, "--share and --memory need --configs or --search");
     int status = dl2_train_options_take(&settings.train, &program, common);
     if (status == 0)
         status = dl2_train_options_check(&settings.train, &program, common, !lists_only);
@@ -745,6 +764,26 @@ static int train_alone(const struct dl2_common_options *common, char **argv)
     return status;
 }
 
+/* What the command means for the settings. */
+static int take_command(enum command command, char **arguments, size_t count)
+{
+    if (command == EVALUATE)
+        config->run.evaluate = arguments[0];
+    else if (count)
+        return dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]);
+    if (command == MEASURE && isnan(config->run.measure))
+        config->run.measure = 5;
+    settings.plan = command == PLAN;
+    settings.hop |= settings.plan;
+    if (command == SEARCH && !settings.search.space)
+        return dl2_program_usage_error(&program, "search needs --space FILE");
+    if (command == SEVERAL && !settings.configs)
+        return dl2_program_usage_error(&program, "several needs --configs FILE");
+    if (command == PLAN && !has_several())
+        return dl2_program_usage_error(&program, "plan needs --configs FILE or --space FILE");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     settings.train = dl2_train_defaults();
@@ -752,9 +791,9 @@ int main(int argc, char **argv)
     struct dl2_common_options common = {0};
     char **arguments, *description = describe();
     size_t count;
-    program.details = description;
+    commands[RUN].details = description;
     dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
-    int status = count ? dl2_program_usage_error(&program, "unexpected '%s'", arguments[0]) : 0;
+    int status = take_command((enum command)common.command, arguments, count);
     free(arguments);
     config->loader.workers = common.jobs;
     dl2_train_console = (struct dl2_train_console){.program = program.name,

@@ -675,19 +675,18 @@ static int check_search(const struct dl2_search *search)
     const struct dl2_train_config *config = &search->settings.config;
     const struct dl2_search_options *options = search->options;
     const struct dl2_option_rule rules[] = {
-        {true, "run-epochs", "has no use with --search: a signal stops one, and --resume goes on"},
         {options->first_epochs != floor(options->first_epochs), "first-epochs",
          "is a whole number of epochs"},
     };
     if (config->run.skip_validation || config->data.synthetic)
-        return dl2_program_usage_error(program, "--search needs validation: its goal is "
-                                                "a figure of that");
+        return dl2_program_usage_error(program, "a search needs validation: its goal is a "
+                                                "figure of that");
     if (dl2_search_has_rounds(search->options) && config->run.validate_every != 1)
         return dl2_program_usage_error(program,
                                        "--algorithm %s needs --validate-every 1: it compares "
                                        "models between epochs",
                                        dl2_search_words[options->algorithm]);
-    const int status = dl2_program_refuse(program, search->base.common, rules, 2);
+    const int status = dl2_program_refuse(program, search->base.common, rules, 1);
     return status ? status : dl2_configs_check_base(&search->base);
 }
 

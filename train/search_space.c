@@ -164,7 +164,7 @@ static int read_part(struct dl2_search_space *space, json_t *object)
     if (!json_is_object(object))
         return dl2_program_usage_error(
             space->program,
-            "--search: %s is not an object like {\"lr\": [0.1, 0.3]}, nor a list of such", path);
+            "--space: %s is not an object like {\"lr\": [0.1, 0.3]}, nor a list of such", path);
     space->subspace_count++;
     json_object_foreach(object, key, value)
     {
@@ -183,12 +183,12 @@ static int read_space(struct dl2_search_space *space)
     json_t *object;
     const int loaded = dl2_json_load(path, NULL, &space->json, &error);
     if (loaded == DL2_ERR_FORMAT)
-        return dl2_program_usage_error(space->program, "--search: %s", error.message);
+        return dl2_program_usage_error(space->program, "--space: %s", error.message);
     if (loaded < 0)
         return space_failed(space, &error);
     if (json_is_array(space->json) &&
         (json_array_size(space->json) == 0 || json_array_size(space->json) > MAX_SUBSPACES))
-        return dl2_program_usage_error(space->program, "--search: %s has %zu spaces, not 1 to %d",
+        return dl2_program_usage_error(space->program, "--space: %s has %zu spaces, not 1 to %d",
                                        path, json_array_size(space->json), MAX_SUBSPACES);
     space->subspaces = dl2_calloc(MAX_SUBSPACES, sizeof *space->subspaces);
     if (!space->subspaces) {

@@ -308,10 +308,10 @@ const struct dl2_option dl2_train_options[] = {
      "validation, such folders of volumes (.npy, .nii, .nii.gz), a folder of IDX files, packed "
      "images, or postgresql://HOST/DATABASE?table=NAME; "
      "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
-     GIVEN(data), .commands = TRAINS, .also = "dataset,root,train-dir,folder"},
+     GIVEN(data), .commands = TRAINS, .also = "dataset,root,train-dir,folder", .basic = true},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
-     .show = show_val, .unset = "the dataset's own", .commands = VALIDATES},
+     .show = show_val, .unset = "the dataset's own", .commands = VALIDATES, .basic = true},
     {DL2_OPTION_TEXT, "train-split", 0, "SPLIT",
      "Which of the dataset's images to train on: train, val, test, all, or the name of another "
      "split",
@@ -320,12 +320,8 @@ const struct dl2_option dl2_train_options[] = {
      "Which of the validation datasets' images to validate on: as --train-split",
      AT(data.val_split), .words = dl2_split_words, .roles = DL2_OPTION_COMPARED,
      .commands = VALIDATES},
-    {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
-     "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
-     "write evaluation_report.json; settings not given are those of its run",
-     AT(run.evaluate), .commands = DL2_EVALUATION, .also = "eval,test,validate"},
     {DL2_OPTION_TEXT, "sensitivity", 0, "OUT",
-     "With --evaluate: also write to OUT how much the network's loss depends on its input, which "
+     "Also write to OUT how much the network's loss depends on its input, which "
      "dl2-transcode fits JPEG's tables by; measured on random crops of the first --val, so give it "
      "training images",
      AT(run.sensitivity), .commands = DL2_EVALUATION},
@@ -350,7 +346,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(loader.height), .parse = parse_input_size, .show = dl2_show_output_size,
      .unset = "that of the architecture, see below",
      .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
-     .also = "img-size,input-size,resolution,size,crop-size"},
+     .also = "img-size,input-size,resolution,size,crop-size", .basic = true},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
      .roles = RUN | DL2_OPTION_FIT},
@@ -403,12 +399,12 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
      .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT,
-     .also = "model,network,backbone"},
+     .also = "model,network,backbone", .basic = true},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
      AT(run.pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = TRAINS,
-     .also = "finetune,init,checkpoint-path"},
+     .also = "finetune,init,checkpoint-path", .basic = true},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
@@ -417,12 +413,12 @@ const struct dl2_option dl2_train_options[] = {
      "Device: auto, cuda (cuda:1 is the second card; untested on hardware), cpu or ref, if --list "
      "devices has it",
      AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART,
-     .also = "gpu"},
+     .also = "gpu", .basic = true},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
      "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
      AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL,
-     .also = "precision,mixed-precision,fp16,bf16"},
+     .also = "precision,mixed-precision,fp16,bf16", .basic = true},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
      AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN | DL2_OPTION_MODEL,
@@ -438,9 +434,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},
     {DL2_OPTION_SIZE, "memory", 0, "SIZE",
-     "With --configs and --search: memory that the networks and, on a CPU, the caches may take "
+     "Memory that the networks and, on a CPU, the caches may take "
      "together, for example 8G; more is refused before training begins",
-     AT(memory), .unset = "what the machine has left", .commands = DL2_TRAINING},
+     AT(memory), .unset = "what the machine has left", .commands = DL2_TOGETHER},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
     {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", GIVEN(ranks), .min = 1,
@@ -460,12 +456,12 @@ const struct dl2_option dl2_train_options[] = {
      "Visit partition P of the N that the training images are divided into, and stop: an epoch is "
      "over when --resume has visited each of them once; --hop does this on all ranks",
      AT(loader.partition), .parse = parse_partition, .show = show_partition,
-     .unset = "all images, in one", .commands = DL2_TRAINING},
+     .unset = "all images, in one", .commands = DL2_RUN},
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
      .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
-     .also = "batch-size,bs"},
+     .also = "batch-size,bs", .basic = true},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
      .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS,
@@ -473,11 +469,11 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "epochs", 'e', "N",
      "Number of epochs, not necessarily whole; with --time-budget the maximum", GIVEN(epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
-     .commands = DL2_TRAINING, .also = "num-epochs,max-epochs"},
+     .commands = DL2_TRAINING, .also = "num-epochs,max-epochs", .basic = true},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those listed below",
      AT(optimizer.kind), .words = dl2_optimizer_words,
      .unset = "adamw for vision transformers, sgd for the others", .roles = MODEL,
-     .commands = TRAINS, .also = "opt"},
+     .commands = TRAINS, .also = "opt", .basic = true},
     {DL2_OPTION_FLAG, "freeze", 0, NULL,
      "Train the last layer of a --pretrained network alone: the other layers' weights stay, and "
      "batch norm uses its running statistics, which stay, too",
@@ -487,7 +483,7 @@ const struct dl2_option dl2_train_options[] = {
      .unset =
          "the optimizer's, listed below, for a step of 64 images over all processes; in proportion "
          "for others, with an adaptive optimizer to their square root",
-     .roles = MODEL, .commands = TRAINS, .also = "learning-rate,rate"},
+     .roles = MODEL, .commands = TRAINS, .also = "learning-rate,rate", .basic = true},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
@@ -546,8 +542,8 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(run.out),
-     .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE",
-     .also = "output,output-dir,save-dir,log-dir"},
+     .unset = "experiments/NAME; of evaluate the folder evaluation beside FILE",
+     .also = "output,output-dir,save-dir,log-dir", .basic = true},
     {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(run.name),
      .unset = "VARIANT-ARCH-seed-N", .roles = DL2_OPTION_MODEL},
     {DL2_OPTION_UINT, "trainers", 0, "N",
@@ -558,11 +554,9 @@ const struct dl2_option dl2_train_options[] = {
      "Finish the schedule and the validation within this time, for example 90s or 1h",
      AT(run.time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
      .commands = DL2_TRAINING},
-    {DL2_OPTION_PARSE, "measure", 0, "TIME",
-     "Measure how fast this would train, for example for 5s, and write rate_report.json: train for "
-     "that time or an epoch to warm up, then for that time or a little longer, without validation "
-     "and checkpoint; it excludes options on these and on the run's length",
-     AT(run.measure), .parse = dl2_parse_duration, .show = show_real, .commands = DL2_MEASURING},
+    {DL2_OPTION_PARSE, "duration", 0, "TIME",
+     "Time to warm up, an epoch at most, and least time to measure then", AT(run.measure),
+     .parse = dl2_parse_duration, .show = show_real, .unset = "5s", .commands = DL2_MEASURING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(run.checkpoint),
      .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
@@ -570,13 +564,13 @@ const struct dl2_option dl2_train_options[] = {
      .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "resume", 0, NULL,
      "Continue from the checkpoint; start from the beginning if there is none", AT(run.resume),
-     .commands = DL2_TRAINING},
+     .commands = DL2_RUN | DL2_SEVERAL | DL2_SEARCH, .basic = true},
     {DL2_OPTION_FLAG, "restart", 0, NULL,
      "Start from the beginning even if there is a checkpoint, and overwrite it", AT(run.restart),
-     .commands = DL2_TRAINING},
+     .commands = DL2_RUN | DL2_SEVERAL | DL2_SEARCH},
     {DL2_OPTION_REAL, "run-epochs", 0, "N",
      "Stop after N epochs, not necessarily whole, to be resumed later", AT(run.run_epochs),
-     .min = 1e-6, .max = 1e9, .commands = DL2_TRAINING},
+     .min = 1e-6, .max = 1e9, .commands = DL2_RUN | DL2_SEVERAL},
     {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
      AT(run.validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
@@ -639,7 +633,7 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
     if (!config->run.evaluate)
         return 0;
     if (is_of_pytorch(config->run.evaluate))
-        return dl2_program_usage_error(program, "--evaluate " FOR_PYTORCH);
+        return dl2_program_usage_error(program, "evaluate " FOR_PYTORCH);
     if (dl2_checkpoint_origin(config->run.evaluate, &config->run.origin, &error) < 0) {
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return DL2_EXIT_FAILED;
@@ -808,9 +802,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "has no effect on synthetic data"},
         {config->data.synthetic, "val,keep-best",
          "has no effect on synthetic data, which is not validated"},
-        {!config->run.evaluate, "sensitivity", "needs --evaluate"},
-        {config->run.evaluate && config->precision != DL2_PRECISION_FP32, "sensitivity",
-         "needs --amp off"},
+        {config->precision != DL2_PRECISION_FP32, "sensitivity", "needs --amp off"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
          "works with one process only"},
         {config->loader.mask, "sensitivity", "is for networks that learn the class of an image"},
@@ -834,12 +826,11 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->run.time_budget > 0, "partition", "excludes --time-budget"},
         {config->run.run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
         {settings->ranks || settings->gpus, "partition",
-         "works with one process only: --hop --configs FILE gives each rank a partition"},
+         "works with one process only: several --hop gives each rank a partition"},
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {settings->gpus, "ranks", "excludes --gpus"},
         {are_of_unit(config->data.mean) && !dl2_option_given(program, common, "std"), "mean",
          OF_UNIT},
-        {config->run.evaluate && !config->data.val_count, "evaluate", "needs --val DIR"},
         {config->loader.channels == 2, "channels", "is 1 or 3"},
         {config->run.validate_every != floor(config->run.validate_every), "validate-every",
          "must be a whole number of epochs"},
@@ -853,17 +844,9 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         return dl2_program_usage_error(program, "--%s %s", sampling,
                                        config->data.synthetic ? "has no effect on synthetic data"
                                                               : "excludes --partition");
-    const bool measures = config->run.measure > 0 && !config->run.evaluate;
-    const char *idle = dl2_option_without_effect(program, common,
-                                                 measures               ? DL2_MEASURING
-                                                 : config->run.evaluate ? DL2_EVALUATION
-                                                                        : VALIDATES);
-    if (idle)
-        return dl2_program_usage_error(
-            program, "--%s has no effect with --%s%s", idle, measures ? "measure" : "evaluate",
-            config->run.evaluate && strcmp(idle, "data") == 0
-                ? "; --val DIR names the dataset whose validation images it reads"
-                : "");
+    if (config->run.evaluate && !config->data.val_count)
+        return dl2_program_usage_error(program, "evaluate needs --val DIR, the dataset whose "
+                                                "validation images it reads");
     if (dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules) != 0 ||
         dl2_subset_options_check(program, common, &config->data.subset) != 0)
         return DL2_EXIT_USAGE;

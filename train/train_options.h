@@ -18,8 +18,17 @@ struct dl2_train_settings {
 /* A table of struct dl2_train_settings. The report has each value under the option's name. */
 extern const struct dl2_option dl2_train_options[];
 
-/* Bits of the rows' `commands`: what an option has an effect on. */
-enum { DL2_TRAINING = 1, DL2_EVALUATION = 2, DL2_MEASURING = 4 };
+/* The commands of dl2-train, as bits of the rows' `commands`. */
+enum {
+    DL2_RUN = 1 << 0,
+    DL2_EVALUATION = 1 << 1,
+    DL2_MEASURING = 1 << 2,
+    DL2_SEVERAL = 1 << 3, /* models of a list */
+    DL2_SEARCH = 1 << 4,
+    DL2_PLANNING = 1 << 5, /* how long several or a search will take */
+    DL2_TOGETHER = DL2_SEVERAL | DL2_SEARCH | DL2_PLANNING,
+    DL2_TRAINING = DL2_RUN | DL2_TOGETHER,
+};
 
 /* Names of the options that an evaluation takes from its file and repeats in its report; NULL ends
  * them. */
@@ -32,7 +41,7 @@ int dl2_parse_duration(const char *text, void *value, struct dl2_error *error);
 struct dl2_train_settings dl2_train_defaults(void);
 
 /*
- * With --evaluate: sets the options that were not given to those of the file's run, and
+ * Of an evaluation: sets the options that were not given to those of the file's run, and
  * config.run.origin. Call it before dl2_train_options_check(). Returns 0, or an exit status after
  * an error message.
  */

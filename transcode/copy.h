@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dl2-transcode --copy: a dataset's encoded bytes as they are, in another container or out of one.
+ * dl2-transcode copy: a dataset's encoded bytes as they are, in another container or out of one.
  *
  * DEST itself becomes the container, or the class folders. Keys, labels, classes, parts and bytes
  * stay the same; so does a dl2-variant.json, and what lies beside images. A packed DEST that was

@@ -40,14 +40,64 @@ static struct dl2_transcode_arguments arguments = {
     .list = DL2_NO_LIST};
 static struct dl2_common_options common;
 
+static struct dl2_command commands[] = {
+    [DL2_ENCODE] = {"recompress", DL2_ENCODES, "SOURCE DEST", 0, 2,
+                    "Make variants by codecs at qualities", NULL}, /* main() adds the details */
+    [DL2_COPY] = {"copy", 1 << DL2_COPY, "SOURCE DEST", 2, 2,
+                  "Copy images as they are into another container",
+                  "Makes DEST a container of SOURCE's bytes as they are, or class folders from "
+                  "one. What lies beside images comes along."},
+    [DL2_INDEX] = {"index", 1 << DL2_INDEX, "SOURCE", 1, 1, "Write an index for packed files",
+                   "Writes a dl2-index.bin beside shards that another program packed."},
+    [DL2_SURVEY] = {"survey", DL2_SURVEYS, "SOURCE", 1, 1, "Say what is in a dataset",
+                    "Says formats, sizes, JPEG qualities, mean and deviation, near duplicates, and "
+                    "files that cannot be read. Nothing is written but the FILEs of options."},
+    [DL2_IDENTIFY] =
+        {"identify", DL2_IDENTIFIES, "SOURCE", 1, 1, "Say name, size and fingerprint, for scripts",
+         "Prints name, container, images, bytes, classes, \"complete no\" of a variant "
+         "that is not finished, and a fingerprint that changes with anything in "
+         "SOURCE; one line each, the word and the value with a tab between them. Only "
+         "names and sizes are looked at."},
+    [DL2_FIT_TABLES] = {"fit-tables", DL2_FITS, "SOURCE FILE", 2, 2,
+                        "Fit JPEG quantisation tables to a training",
+                        "Fits tables to SOURCE's training images and to what a training sees of "
+                        "them, at each resolution, and writes FILE, for --codec jpeg:tables=FILE, "
+                        "which names the variants."},
+    [DL2_MAKE_FRAMES] = {"frames", DL2_MAKES_FRAMES, "SOURCE DEST", 2, 2,
+                         "Make clips of the frames of videos",
+                         "Makes DEST a dataset of clips of SOURCE's videos, encoded by the one "
+                         "codec of --codec at the one quality of --q. Frame k is the one that the "
+                         "video shows at (k + 1/2) / fps seconds, as FFmpeg's filter fps has it. "
+                         "Frames are turned upright, become smaller and never larger, and are "
+                         "packed or put into folders CLASS/CLIP/00000.jpg. Sound is dropped. A "
+                         "rerun makes only the clips whose video or settings changed."},
+    {0},
+};
+
 static struct dl2_program program = {
     .name = "dl2-transcode",
-    .synopsis = "SOURCE [DEST]",
     .summary = "Recompress a tree of images by several codecs at several qualities.",
+    .details = "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
+               "usage.",
+    .examples =
+        "  $ dl2-transcode survey photos\n"
+        "  $ dl2-transcode identify photos\n"
+        "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
+        "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
+        "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
+        "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
+        "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
+        "  $ dl2-transcode --codec jp2 --q 10,50,90 scans scan-variants\n"
+        "  $ dl2-transcode copy --container=tar photos shards\n"
+        "  $ dl2-transcode frames --fps 8 --short 128 --q 85 --container=gulp videos clips\n"
+        "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
+        "  $ dl2-transcode copy photos 'postgresql:///mydb?table=photos'\n"
+        "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
     .options = dl2_transcode_rows,
     .values = &arguments,
+    .commands = commands,
+    .has_default = true,
     .print_versions = dl2_codec_print_versions,
-    .max_arguments = 2,
 };
 
 static struct dl2_selection selection = {
@@ -362,7 +412,7 @@ static int survey(void)
     return end_program(status, json_array_size(bad) > 0);
 }
 
-static int fit_tables(void)
+static int fit_tables(const char *file)
 {
     size_t images, failed;
     struct dl2_fit_options fit = {.common = options,
@@ -374,7 +424,7 @@ static int fit_tables(void)
         if (dl2_codec_at(i)->count_coefficients)
             fit.codec = dl2_codec_at(i);
     if (!fit.codec)
-        return dl2_program_usage_error(&program, "--fit-tables: this build cannot write JPEG");
+        return dl2_program_usage_error(&program, "this build cannot write JPEG");
     if (arguments.sensitivity && given("input-size"))
         return dl2_program_usage_error(&program, "--input-size has no effect with --sensitivity, "
                                                  "which has the network's");
@@ -382,62 +432,55 @@ static int fit_tables(void)
     int status = dl2_select_resolutions(&selection, &error);
     fit.resolution_count = selection.resolution_count;
     if (status == DL2_OK)
-        status = dl2_file_expect(arguments.fit_tables, &error);
+        status = dl2_file_expect(file, &error);
     if (status < 0)
         return end_program(status, false);
     dl2_progress_begin(&progress, "fit tables", "images", 0, common.quiet);
-    status = dl2_fit_tables(&fit, arguments.fit_tables, &images, &failed, &error);
+    status = dl2_fit_tables(&fit, file, &images, &failed, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
-        printf("%s: tables for qualities 1 to %d, from %zu images; %zu failed\n",
-               DL2_SHOWN(arguments.fit_tables), DL2_TABLES_QUALITIES, images, failed);
+        printf("%s: tables for qualities 1 to %d, from %zu images; %zu failed\n", DL2_SHOWN(file),
+               DL2_TABLES_QUALITIES, images, failed);
     return end_program(status, status == DL2_OK && failed);
 }
 
 /* ---- Videos */
 
 /* How frames are resized and encoded: the one target that the options come to. */
-static int select_frames(struct dl2_frame_rate *rate)
+static int select_frames(void)
 {
-    static char side[16];
-    uint32_t short_side;
-    if (dl2_frames_parse(arguments.frames, rate, &short_side, &error) < 0) {
-        dl2_error_prefix(&error, "--frames");
-        return DL2_ERR_ARGUMENT;
-    }
-    if (!short_side && given("filter"))
+    if (!arguments.frame_rate.numerator)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
-                             "--filter has no effect: no frame is resized; give "
-                             "--frames fps=N,short=N");
-    snprintf(side, sizeof side, "%u", (unsigned)short_side);
-    arguments.sizes[DL2_SHORT] = short_side ? side : NULL;
+                             "frames needs --fps N, frames of each second");
+    if (!arguments.sizes[DL2_SHORT] && given("filter"))
+        return dl2_error_set(&error, DL2_ERR_ARGUMENT,
+                             "--filter has no effect: no frame is resized; give --short N");
     DL2_TRY(dl2_select_targets(&selection, &error));
     options->targets = selection.targets;
     options->target_count = selection.target_count;
     if (selection.target_count != 1)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
-                             "--frames makes one dataset: give --codec one codec, and --q one "
-                             "quality");
+                             "frames makes one dataset: give --codec one codec, --q one quality, "
+                             "and --short one length");
     if (selection.targets[0].codec->video)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
-                             "--frames encodes frames as images; leave it out for %s, which makes "
-                             "videos of videos",
+                             "frames encodes frames as images; leave the word out for %s, which "
+                             "makes videos of videos",
                              selection.targets[0].codec->name);
     return selection.external
                ? dl2_error_set(&error, DL2_ERR_ARGUMENT,
-                               "--frames encodes by codecs of this build; external ones take its "
+                               "frames encodes by codecs of this build; external ones take its "
                                "DEST as their SOURCE")
                : DL2_OK;
 }
 
 static int make_frames(void)
 {
-    struct dl2_frame_rate rate;
     struct dl2_frames_result result;
-    if (select_frames(&rate) < 0)
+    if (select_frames() < 0)
         return end_program(error.status, false);
     dl2_progress_begin(&progress, "frames", "videos", 0, common.quiet);
-    const int status = dl2_frames_make(options, rate, &result, &error);
+    const int status = dl2_frames_make(options, arguments.frame_rate, &result, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK) {
         printf("%s: %zu clips, %" PRIu64 " frames, %" PRIu64 " bytes, as %s; %zu written, "
@@ -500,21 +543,6 @@ static int print_list(const char *dest)
 
 /* ---- The program */
 
-static const struct {
-    const char *option; /* NULL: what the program does without one */
-    int (*run)(void);
-    size_t places;
-    const char *only; /* why most options have no effect */
-} tasks[] = {
-    [DL2_ENCODE] = {NULL, transcode, 2, NULL},
-    [DL2_COPY] = {"copy", copy, 2, "--copy leaves images as they are"},
-    [DL2_INDEX] = {"index", write_index, 1, "--index only writes an index"},
-    [DL2_SURVEY] = {"survey", survey, 1, "--survey only looks at images"},
-    [DL2_IDENTIFY] = {"identify", identify, 1, "--identify only looks at names and sizes"},
-    [DL2_FIT_TABLES] = {"fit-tables", fit_tables, 1, "--fit-tables only fits tables"},
-    [DL2_MAKE_FRAMES] = {"frames", make_frames, 2, "--frames makes clips of videos"},
-};
-
 /* Why options have no effect on what is written to DEST, or NULL. */
 static const char *find_idle_packing(const char *dest)
 {
@@ -526,62 +554,54 @@ static const char *find_idle_packing(const char *dest)
     return NULL;
 }
 
-/* The option of the task that uses those of the given options which encoding ignores. */
-static const char *task_of_others(void)
+static int run_command(enum dl2_transcode_command command, const char *file)
 {
-    static const enum dl2_transcode_task others[] = {DL2_SURVEY, DL2_FIT_TABLES, DL2_MAKE_FRAMES};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!dl2_option_without_effect(&program, &common, DL2_ENCODES | 1u << others[i]))
-            return tasks[others[i]].option;
-    return tasks[others[0]].option;
+    switch (command) {
+    case DL2_COPY:
+        return copy();
+    case DL2_INDEX:
+        return write_index();
+    case DL2_SURVEY:
+        return survey();
+    case DL2_IDENTIFY:
+        return identify();
+    case DL2_FIT_TABLES:
+        return fit_tables(file);
+    case DL2_MAKE_FRAMES:
+        return make_frames();
+    default:
+        return transcode();
+    }
 }
 
 static int run(char **places, size_t count)
 {
-    const enum dl2_transcode_task task = arguments.identify     ? DL2_IDENTIFY
-                                         : arguments.survey     ? DL2_SURVEY
-                                         : arguments.index      ? DL2_INDEX
-                                         : arguments.fit_tables ? DL2_FIT_TABLES
-                                         : arguments.frames     ? DL2_MAKE_FRAMES
-                                         : arguments.copy       ? DL2_COPY
-                                                                : DL2_ENCODE;
-    const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
-    if (idle && task == DL2_ENCODE)
-        return dl2_program_usage_error(&program, "--%s needs --%s", idle, task_of_others());
-    if (idle)
-        return dl2_program_usage_error(&program, "%s: leave out --%s", tasks[task].only, idle);
-    if (arguments.survey + arguments.index + arguments.identify + !!arguments.fit_tables +
-            !!arguments.frames >
-        1)
-        return dl2_program_usage_error(
-            &program,
-            "--survey, --index, --identify, --fit-tables and --frames exclude one another");
+    const enum dl2_transcode_command command = (enum dl2_transcode_command)common.command;
     const char *container = dl2_container_name(arguments.container);
     const char *sharding = given("shards") ? "shards" : given("shard") ? "shard" : NULL;
+    const char *dest = count == 2 && command != DL2_FIT_TABLES ? places[1] : NULL;
     if (sharding && !dl2_container_is_packed(container))
         return dl2_program_usage_error(&program, "--%s has no effect: --container=%s has no shards",
                                        sharding, container);
     if (given("shards") && given("shard"))
         return dl2_program_usage_error(&program, "--shard has no effect with --shards");
     if (arguments.list != DL2_NO_LIST)
-        return print_list(count > 1 ? places[1] : "DEST");
-    if (count != tasks[task].places && tasks[task].places == 1)
-        return dl2_program_usage_error(&program, "--%s takes one SOURCE", tasks[task].option);
-    if (count != tasks[task].places)
+        return print_list(dest ? dest : "DEST");
+    if (command == DL2_ENCODE && !dest)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
     if (options->colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
         return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");
-    set_options(places[0], count == 2 ? places[1] : NULL);
-    if (count == 2 && given("shuffle") && !dl2_container_is_packed(options->pack.container))
+    set_options(places[0], dest);
+    if (dest && given("shuffle") && !dl2_container_is_packed(options->pack.container))
         return dl2_program_usage_error(
             &program, "--shuffle has no effect: --container=%s has no order", container);
-    idle = count == 2 ? find_idle_packing(places[1]) : NULL;
+    const char *idle = dest ? find_idle_packing(dest) : NULL;
     if (idle)
         return dl2_program_usage_error(
             &program, "--%s has no effect: DEST is %s", idle,
-            dl2_dataset_is_remote(places[1]) ? "no folder, and is made as a whole" : "a table");
-    return tasks[task].run();
+            dl2_dataset_is_remote(dest) ? "no folder, and is made as a whole" : "a table");
+    return run_command(command, dest ? NULL : places[1]);
 }
 
 int main(int argc, char **argv)
@@ -589,7 +609,7 @@ int main(int argc, char **argv)
     char **places, *details = dl2_transcode_details();
     size_t count;
     arguments.codecs = dl2_codec_at(0)->name;
-    program.details = details;
+    commands[DL2_ENCODE].details = details;
     dl2_program_parse(&program, argc, argv, &common, &places, &count);
     for (size_t i = 0; i < count; i++) { /* "photos/" would be "photos//train" in messages */
         const int length = dl2_path_folder_length(places[i]);

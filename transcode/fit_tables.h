@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fits quantisation tables to a dataset and to what a training sees of it (dl2-transcode
- * --fit-tables): coefficients are counted in the dataset's images, weighted by what each is worth
+ * fit-tables): coefficients are counted in the dataset's images, weighted by what each is worth
  * (transcode/fit_sensitivity.h), and the steps chosen by rate and distortion
  * (transcode/fit_steps.h). The files that they make are plain baseline JPEGs.
  */

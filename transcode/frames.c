@@ -97,40 +97,14 @@ static bool parse_rate(const char *text, struct dl2_frame_rate *rate)
     return true;
 }
 
-static bool parse_short(const char *text, uint32_t *side)
+int dl2_frame_rate_parse(const char *text, void *rate, struct dl2_error *error)
 {
-    const size_t digits = strspn(text, "0123456789");
-    *side = digits && digits < 6 && !text[digits] ? (uint32_t)strtoul(text, NULL, 10) : 0;
-    return *side && *side <= DL2_RESOLUTION_MAX;
-}
-
-int dl2_frames_parse(const char *text, struct dl2_frame_rate *rate, uint32_t *short_side,
-                     struct dl2_error *error)
-{
-    DL2_AUTO_FREE char *copy = strdup(text);
-    if (!copy)
-        return dl2_error_memory(error, "options");
-    *rate = (struct dl2_frame_rate){0, 0};
-    *short_side = 0;
-    for (char *rest = copy, *word; (word = strsep(&rest, ","));) {
-        const bool is_rate = !strncmp(word, "fps=", 4), is_short = !strncmp(word, "short=", 6);
-        if ((is_rate && rate->numerator) || (is_short && *short_side))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is the second of its kind", word);
-        if (is_rate && !parse_rate(word + 4, rate))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "'%s' is not a number of frames per second above 0 and up to %d, "
-                                 "such as 8, 12.5 or 30000/1001",
-                                 word + 4, MAX_RATE);
-        if (is_short && !parse_short(word + 6, short_side))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "'%s' is not a number of pixels from 1 to %d", word + 6,
-                                 DL2_RESOLUTION_MAX);
-        if (!is_rate && !is_short)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not fps=N or short=N", word);
-    }
-    return rate->numerator
+    return parse_rate(text, rate)
                ? DL2_OK
-               : dl2_error_set(error, DL2_ERR_ARGUMENT, "it needs fps=N, frames per second");
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "'%s' is not a number of frames per second above 0 and up to %d, "
+                               "such as 8, 12.5 or 30000/1001",
+                               text, MAX_RATE);
 }
 
 /* ---- The record of what was made */
@@ -754,7 +728,7 @@ int dl2_frames_make(const struct dl2_transcode_options *options, struct dl2_fram
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_video_missing());
     if (!dl2_output_is_folder(options->dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--frames writes to a folder of this machine; --copy takes it from "
+                             "--frames writes to a folder of this machine; copy takes it from "
                              "there");
     int status = dl2_output_begin_copy(options, &lock, error);
     if (status == DL2_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dl2-transcode --frames: a dataset of videos becomes one of clips of images, in class folders,
+ * dl2-transcode frames: a dataset of videos becomes one of clips of images, in class folders,
  * GulpIO or tar.
  *
  * Of each video, frame k of its clip is the frame that is shown at (k + 1/2) / rate seconds, for
@@ -29,10 +29,9 @@ struct dl2_frames_result {
     uint64_t frames, bytes;
 };
 
-/* "fps=8,short=128": frames per second, a number such as 12.5 or 30000/1001, and perhaps the
- * shorter side in pixels (0: not given). DL2_ERR_ARGUMENT. */
-int dl2_frames_parse(const char *text, struct dl2_frame_rate *rate, uint32_t *short_side,
-                     struct dl2_error *error);
+/* Frames per second, a number such as 12.5 or 30000/1001, into a struct dl2_frame_rate, as the
+ * parse() of an option. DL2_ERR_ARGUMENT. */
+int dl2_frame_rate_parse(const char *text, void *rate, struct dl2_error *error);
 
 /* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Videos that cannot be read are no
  * error here but counted. Of the options: source, dest, labels, the first target, by which frames

@@ -471,7 +471,7 @@ static const char *find_idle(const struct dl2_selection *selection)
     }
     const bool scanned = arguments->targets && !searched;
     if (!of_input && given(selection, "input-size"))
-        return "--input-size has no effect but on --fit-tables and on --target input_psnr or "
+        return "--input-size has no effect but on --target input_psnr or "
                "input_ssim";
     if (scanned && given(selection, "probes"))
         return "--probes has no effect: all qualities are tried for a score of JPEG";

@@ -5,6 +5,7 @@
 
 #include "codec/external.h"
 #include "codec/settings.h"
+#include "codec/video.h"
 #include "common/option.h"
 #include "ranks/share_options.h"
 #include "transcode/transcode.h"
@@ -29,10 +30,9 @@ struct dl2_transcode_arguments {
     struct dl2_external_decoders external; /* to read sources */
     unsigned container;                    /* a number for dl2_container_name() */
     unsigned shard_mib;
-    bool copy, index, survey, identify;
     const char *json, *groups, *facts;
-    const char *fit_tables, *sensitivity;
-    const char *frames;
+    const char *sensitivity;
+    struct dl2_frame_rate frame_rate; /* of frames; 0: not given */
     uint64_t shuffle; /* a seed, if it was given */
     struct dl2_share share;
     double crop_area[2];

@@ -40,7 +40,7 @@ struct dl2_transcode_target {
 
 struct dl2_world;
 
-/* Of all tasks of dl2-transcode: --copy (transcode/copy.h) and others use what their headers say.
+/* Of all tasks of dl2-transcode: copy (transcode/copy.h) and others use what their headers say.
  */
 struct dl2_transcode_options {
     const char *source, *dest;

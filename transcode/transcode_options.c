@@ -6,6 +6,7 @@
 #include "dataset/subset_options.h"
 #include "dataset/writer.h"
 #include "transcode/colours.h"
+#include "transcode/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +42,17 @@ const struct dl2_option dl2_transcode_rows[] = {
      "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
      "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
      AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES,
-     .also = "format,encoder"},
+     .also = "format,encoder", .basic = true},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
      "(from, to, step); of videos their CRFs, lower is better, for example 23,28,35",
-     AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES, .also = "quality,qualities"},
+     AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES, .also = "quality,qualities",
+     .basic = true},
     {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
      "A quality for each image instead: the lowest at which it has this score by a metric of "
      "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
      "most, as bytes=20000 or bpp=0.5; each is a variant of its own, as jpeg-ssim0.95",
-     AT(targets), .commands = DL2_ENCODES},
+     AT(targets), .commands = DL2_ENCODES, .basic = true},
     {DL2_OPTION_TEXT, "q-range", 0, "FROM:TO", "Qualities that --target tries", AT(range),
      .unset = "1:100", .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "target-rule", 0, "at-least|nearest",
@@ -71,11 +73,12 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(each.miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling),
-     .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
+     .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES | DL2_MAKES_FRAMES,
+     .basic = true},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
-     AT(efforts), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
+     AT(efforts), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES, .basic = true},
     {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
      "3% more bytes; progressive files have none",
@@ -90,9 +93,10 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(run.never_larger), .words = no_yes, .commands = DL2_ENCODES},
     {DL2_OPTION_TEXT, "short", 0, "LIST",
      "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
-     "is a variant of its own, as jpeg-75@320; smaller images keep their size",
-     AT(sizes[DL2_SHORT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS,
-     .also = "size,resize,shorter-side,image-size"},
+     "is a variant of its own, as jpeg-75@320; smaller images keep their size; frames takes one "
+     "length",
+     AT(sizes[DL2_SHORT]), .unset = "full", .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS,
+     .also = "size,resize,shorter-side,image-size", .basic = true},
     {DL2_OPTION_TEXT, "max-side", 0, "LIST", "The same by the longer side: 512 is --fit 512x512",
      AT(sizes[DL2_MAX_SIDE]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
     {DL2_OPTION_TEXT, "fit", 0, "WxH,...",
@@ -102,7 +106,8 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Filter of resized images, as Pillow has it: lanczos is the best one for random crops, "
      "bilinear for validation that resizes to the same size; one other than lanczos is part of "
      "the variant's name, as in jpeg-75@320-box",
-     AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS},
+     AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS,
+     .basic = true},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(run.decode.background), .parse = dl2_parse_colour, .unset = "white",
      .commands = DL2_ENCODES},
@@ -114,7 +119,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "EXIF and XMP: keep them, with the orientation of upright pixels and without thumbnail; drop "
      "them, so that no file is copied that has any, or comments; or usual: files that are encoded "
      "have none, files that are copied keep theirs",
-     AT(run.metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES},
+     AT(run.metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES, .basic = true},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(run.samples),
      .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(run.members),
@@ -134,11 +139,9 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for videos:"},
-    {DL2_OPTION_TEXT, "frames", 0, "fps=N[,short=N]",
-     "Make DEST a dataset of clips of SOURCE's videos: N frames of each second, for example 8, "
-     "12.5 or 30000/1001; with short=N, reduced to N pixels of their shorter side; encoded by the "
-     "one codec of --codec at the one quality of --q",
-     AT(frames)},
+    {DL2_OPTION_PARSE, "fps", 0, "N",
+     "Frames of each second that clips have, for example 8, 12.5 or 30000/1001", AT(frame_rate),
+     .parse = dl2_frame_rate_parse, .commands = DL2_MAKES_FRAMES, .also = "frame-rate,rate"},
     {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
      "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "
      "Something-Something), or Kinetics' columns label, youtube_id, time_start, time_end and split",
@@ -146,7 +149,7 @@ const struct dl2_option dl2_transcode_rows[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
-     AT(container), .words = containers, .commands = DL2_WRITES | DL2_ENCODES_ALL},
+     AT(container), .words = containers, .commands = DL2_WRITES | DL2_ENCODES_ALL, .basic = true},
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
@@ -160,17 +163,9 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Pack images in a random order, the same for the same seed (0 if none is given), so that a "
      "program that reads one shard after the other meets all classes from the beginning",
      AT(shuffle), .max = 9e15, .implied = "0", .unset = "SOURCE's order, by class",
-     .commands = DL2_WRITES},
-    {DL2_OPTION_FLAG, "copy", 0, NULL,
-     "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
-     .commands = DL2_ENCODES | 1 << DL2_COPY},
-    {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE", AT(index)},
-    {DL2_OPTION_FLAG, "survey", 0, NULL,
-     "Only say what is in SOURCE: formats, sizes, JPEG qualities, mean and deviation, near "
-     "duplicates, files that cannot be read",
-     AT(survey)},
+     .commands = DL2_WRITES, .basic = true},
     {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
-     .commands = DL2_SURVEYS},
+     .commands = DL2_SURVEYS, .basic = true},
     {DL2_OPTION_TEXT, "groups", 0, "FILE",
      "Write the survey's near duplicates to FILE, too, a line KEY, tab, GROUP for each image, as "
      "dl2-report --group takes it",
@@ -179,21 +174,17 @@ const struct dl2_option dl2_transcode_rows[] = {
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(run.force),
-     .commands = DL2_WRITES | DL2_ENCODES_ALL, .also = "overwrite"},
+     .commands = DL2_WRITES | DL2_ENCODES_ALL, .also = "overwrite", .basic = true},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
-     "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
+     "Remove images of earlier runs whose source is gone (with copy every image of a folder "
      "DEST that SOURCE lacks), with what lay beside them, instead of naming them",
-     AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL},
+     AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL, .basic = true},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share),
      .commands = DL2_ENCODES_ALL},
 
     {DL2_OPTION_GROUP, .help = "Options for fitted tables:"},
-    {DL2_OPTION_TEXT, "fit-tables", 0, "FILE",
-     "Only fit JPEG quantisation tables to SOURCE's training images and to what a training sees of "
-     "them, at each resolution; write FILE, for --codec jpeg:tables=FILE, which names the variants",
-     AT(fit_tables)},
     {DL2_OPTION_UINT, "input-size", 0, "N",
      "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
      "to it; and --target's input_psnr and input_ssim compare images at it",
@@ -202,22 +193,17 @@ const struct dl2_option dl2_transcode_rows[] = {
      "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
      .parse = parse_crop_area, .unset = "0.08,1", .commands = DL2_FITS},
     {DL2_OPTION_TEXT, "sensitivity", 0, "FILE",
-     "Fit the tables to a network, too: FILE is what dl2-train --sensitivity wrote",
+     "Fit the tables to a network, too: FILE is what dl2-train evaluate --sensitivity wrote",
      AT(sensitivity), .commands = DL2_FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
-    {DL2_OPTION_FLAG, "identify", 0, NULL,
-     "Only say what SOURCE is: name, container, images, bytes, classes, \"complete no\" of a "
-     "variant that is not finished, and a fingerprint that changes with anything in it; "
-     "one line each, the word and the value with a tab between them",
-     AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
      "lossless, extension), containers (name, read or read,write, extensions, summary), settings "
      "(codec, name, values, default, help) or variants, that the other options would make (name, "
      "codec, quality or -, place in DEST, file of tables, which need not be there, or -); one line "
      "each, with tabs between the columns",
-     AT(list), .words = lists},
+     AT(list), .words = lists, .commands = DL2_ENCODES},
     {DL2_OPTION_END},
 };
 
@@ -253,79 +239,57 @@ char *dl2_transcode_details(void)
     fprintf(out, "\nContainers:\n");
     for (size_t i = 0; i < MAX_CONTAINERS && (containers[i] = dl2_container_name(i)); i++)
         fprintf(out, "  %-6s  %s\n", containers[i], dl2_container_summary(containers[i]));
-    fputs("\n"
-          "Makes DEST/CODEC-QUALITY, or with a size DEST/CODEC-QUALITY@SIZE, for each, with the "
-          "tree of SOURCE, a dl2-variant.json that "
-          "describes it, and a dl2-variant.jsonl with one line per image. EXIF orientation is "
-          "applied, gray stays gray where the codec can, and transparent pixels are laid over the "
-          "background. The content of a file, not its name, decides whether it is an image. DEST "
-          "may not lie in SOURCE: the next run would take the variants for images of it.\n\n"
-          "A rerun makes only what is missing or out of date: no file, another size than was "
-          "written, a source of another size or time, other options, another version of the "
-          "codec's library. A run that was killed leaves no half-written file; run it again to "
-          "complete it.\n\n"
-          "With --short, --max-side or --fit, images become smaller and never larger, with their "
-          "aspect. Masks beside them (of the image's size, gray or with a palette, or called "
-          "NAME.mask.EXT or NAME.seg.EXT) get the same size, by the nearest pixel. Coordinates in "
-          "other files beside them stay those of the source. Variants in folders get SOURCE's files "
-          "in COCO's JSON with scaled coordinates.\n\n"
-          "The same command without --part makes what parts have left, and completes the variants, "
-          "with the bytes of one run.\n\n"
-          "What lies beside images comes along as it is: files of the same name up to the "
-          "extension, members of a sample in tar, metadata in gulp. What a container cannot hold "
-          "is counted on stderr.\n\n"
-          "With --container other than folder, a variant is a few large files, in a folder for "
-          "each split if SOURCE has splits, with a dl2-index.bin that makes opening fast and holds "
-          "a checksum of every image. It is made as a whole: if anything is out of date, all of it "
-          "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
-          "class folders from one. --index writes a dl2-index.bin beside shards that another "
-          "program packed. --survey writes nothing but its FILEs.\n\n"
-          "SOURCE may be an address: https://HOST/PATH of shards with their index, or "
-          "s3://BUCKET/PREFIX, also of a folder. With --container=tar or gulp, DEST may be "
-          "s3://BUCKET/PREFIX: variants are sent to s3://BUCKET/PREFIX/CODEC-QUALITY, and with "
-          "--copy the dataset to s3://BUCKET/PREFIX itself. Until it is whole, readers refuse "
-          "it.\n\n"
-          "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
-          "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
-          "Each is written as a whole, in one transaction. The table's comment and its column "
-          "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
-          "If SOURCE holds volumes (.npy, .nii, .nii.gz), variants hold files NAME.slices: tar "
-          "files of an image for each slice, by a codec of up to 16 bits (jp2, jxl, jxl_lossless). "
-          "Whole numbers that span less than 65,536 are held exactly; other values are quantised "
-          "to 16 bits, and the run says so. Labels beside volumes come along as they are.\n\n"
-          "--frames makes DEST itself a dataset of clips. Frame k is the one that the video shows "
-          "at (k + 1/2) / fps seconds, as FFmpeg's filter fps has it. Frames are turned upright, "
-          "become smaller and never larger, and are packed or put into folders "
-          "CLASS/CLIP/00000.jpg. Sound is dropped. A rerun makes only the clips whose video or "
-          "settings changed.\n\n"
-          "With h264, h265 or av1 SOURCE must hold clips or videos, and a variant has a video for "
-          "each, "
-          "CLASS/CLIP.mp4, with all its frames. Sides must be even unless --subsampling is 444. "
-          "Frames "
-          "without a rate are shown at 25 a second. Such a variant lies in folders.\n\n"
-          "An external codec is two commands: in them %i is the input file, %o the output "
-          "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
-          "write any format that this build reads. Commands run without a shell; quotes keep "
-          "blanks, commas and semicolons in a word. Without %q there is one variant, called NAME. "
-          "To read such a variant, "
-          "pass --decoder to each program: none runs commands that a dataset comes with.\n\n"
-          "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
-          "usage.\n\n"
-          "Examples:\n"
-          "  $ dl2-transcode --survey photos\n"
-          "  $ dl2-transcode --identify photos\n"
-          "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
-          "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
-          "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
-          "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
-          "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
-          "  $ dl2-transcode --codec jp2 --q 10,50,90 scans scan-variants\n"
-          "  $ dl2-transcode --copy --container=tar photos shards\n"
-          "  $ dl2-transcode --frames fps=8,short=128 --q 85 --container=gulp videos clips\n"
-          "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
-          "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
-          "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
-          out);
+    fputs(
+        "\n"
+        "Makes DEST/CODEC-QUALITY, or with a size DEST/CODEC-QUALITY@SIZE, for each, with the "
+        "tree of SOURCE, a dl2-variant.json that "
+        "describes it, and a dl2-variant.jsonl with one line per image. EXIF orientation is "
+        "applied, gray stays gray where the codec can, and transparent pixels are laid over the "
+        "background. The content of a file, not its name, decides whether it is an image. DEST "
+        "may not lie in SOURCE: the next run would take the variants for images of it.\n\n"
+        "A rerun makes only what is missing or out of date: no file, another size than was "
+        "written, a source of another size or time, other options, another version of the "
+        "codec's library. A run that was killed leaves no half-written file; run it again to "
+        "complete it.\n\n"
+        "With --short, --max-side or --fit, images become smaller and never larger, with their "
+        "aspect. Masks beside them (of the image's size, gray or with a palette, or called "
+        "NAME.mask.EXT or NAME.seg.EXT) get the same size, by the nearest pixel. Coordinates in "
+        "other files beside them stay those of the source. Variants in folders get SOURCE's files "
+        "in COCO's JSON with scaled coordinates.\n\n"
+        "The same command without --part makes what parts have left, and completes the variants, "
+        "with the bytes of one run.\n\n"
+        "What lies beside images comes along as it is: files of the same name up to the "
+        "extension, members of a sample in tar, metadata in gulp. What a container cannot hold "
+        "is counted on stderr.\n\n"
+        "With --container other than folder, a variant is a few large files, in a folder for "
+        "each split if SOURCE has splits, with a dl2-index.bin that makes opening fast and holds "
+        "a checksum of every image. It is made as a whole: if anything is out of date, all of it "
+        "is made again.\n\n"
+        "SOURCE may be an address: https://HOST/PATH of shards with their index, or "
+        "s3://BUCKET/PREFIX, also of a folder. With --container=tar or gulp, DEST may be "
+        "s3://BUCKET/PREFIX: variants are sent to s3://BUCKET/PREFIX/CODEC-QUALITY, and by "
+        "copy the dataset to s3://BUCKET/PREFIX itself. Until it is whole, readers refuse "
+        "it.\n\n"
+        "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
+        "NAME_CODEC_QUALITY of a PostgreSQL database, and by copy DEST is the table NAME. "
+        "Each is written as a whole, in one transaction. The table's comment and its column "
+        "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
+        "If SOURCE holds volumes (.npy, .nii, .nii.gz), variants hold files NAME.slices: tar "
+        "files of an image for each slice, by a codec of up to 16 bits (jp2, jxl, jxl_lossless). "
+        "Whole numbers that span less than 65,536 are held exactly; other values are quantised "
+        "to 16 bits, and the run says so. Labels beside volumes come along as they are.\n\n"
+        "With h264, h265 or av1 SOURCE must hold clips or videos, and a variant has a video for "
+        "each, "
+        "CLASS/CLIP.mp4, with all its frames. Sides must be even unless --subsampling is 444. "
+        "Frames "
+        "without a rate are shown at 25 a second. Such a variant lies in folders.\n\n"
+        "An external codec is two commands: in them %i is the input file, %o the output "
+        "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
+        "write any format that this build reads. Commands run without a shell; quotes keep "
+        "blanks, commas and semicolons in a word. Without %q there is one variant, called NAME. "
+        "To read such a variant, "
+        "pass --decoder to each program: none runs commands that a dataset comes with.",
+        out);
     if (fclose(out) != 0) {
         free(text);
         return NULL;

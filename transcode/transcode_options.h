@@ -5,8 +5,8 @@
 
 #include "transcode/select_targets.h"
 
-/* The task of a run; as bits, the rows' `commands`. */
-enum dl2_transcode_task {
+/* The commands, in their order; as bits, the rows' `commands`. */
+enum dl2_transcode_command {
     DL2_ENCODE,
     DL2_COPY,
     DL2_INDEX,
@@ -14,7 +14,7 @@ enum dl2_transcode_task {
     DL2_IDENTIFY,
     DL2_FIT_TABLES,
     DL2_MAKE_FRAMES,
-    DL2_ENCODE_VOLUMES, /* what encoding is where SOURCE holds volumes */
+    DL2_ENCODE_VOLUMES, /* no command: what encoding is where SOURCE holds volumes */
 };
 enum {
     DL2_ENCODES = 1 << DL2_ENCODE,
@@ -29,8 +29,8 @@ enum {
 /* Of a struct dl2_transcode_arguments. */
 extern const struct dl2_option dl2_transcode_rows[];
 
-/* The end of --help: this build's codecs and containers, one line each, then the text. To free;
- * NULL: no memory. To be called before the options are parsed. */
+/* This build's codecs and containers, one line each, then what encoding does: the details of that
+ * command. To free; NULL: no memory. To be called before the options are parsed. */
 char *dl2_transcode_details(void);
 
 #endif

@@ -136,7 +136,7 @@ static void add_copies(struct dl2_study_plan *plan, struct dl2_step *step,
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
         struct dl2_words command =
-            dl2_study_words(study, "dl2-transcode", "--copy", "--quiet", NULL);
+            dl2_study_words(study, "dl2-transcode", "copy", "--quiet", NULL);
         if (container || !storage->cold)
             dl2_words_more(&command, "--container", container ? container : "tar", NULL);
         dl2_words_more(&command, dl2_study_place(study, name),

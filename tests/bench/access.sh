@@ -45,9 +45,9 @@ for way in $ways; do
     esac
     echo "$place" >"$work/$way.place"
     case $way in
-    postgresql) dl2-transcode --quiet --copy "$data" "$place" >/dev/null ;;
+    postgresql) dl2-transcode --quiet copy "$data" "$place" >/dev/null ;;
     pages) ;; # the same table
-    *) dl2-transcode --quiet --copy --container=$way "$data" "$place" >/dev/null ;;
+    *) dl2-transcode --quiet copy --container=$way "$data" "$place" >/dev/null ;;
     esac
 done
 # server_cpu: clock ticks of the server and of its processes, also of those that have ended.
@@ -152,12 +152,12 @@ for round in $(seq "${TRAIN_ROUNDS:-$rounds}"); do
     for way in $ways; do
         train $way strict 1 --threads 2 -j 2
         train $way by-completion 1 --threads 2 -j 2 --batching completion
-        train $way shared 8 --configs "$work/8.configs" --threads 2 -j 2
-        train $way hopping 8 --configs "$work/8.configs" --threads 1 -j 1 --hop --ranks 2
+        train $way shared 8 several --configs "$work/8.configs" --threads 2 -j 2
+        train $way hopping 8 several --configs "$work/8.configs" --threads 1 -j 1 --hop --ranks 2
     done
     [ -z "$program" ] || {
-        train in-database strict 1 --configs "$work/1.configs" --hop --ranks 1 --in-database
-        train in-database hopping 8 --configs "$work/8.configs" --hop --ranks 2 --in-database
+        train in-database strict 1 several --configs "$work/1.configs" --hop --ranks 1 --in-database
+        train in-database hopping 8 several --configs "$work/8.configs" --hop --ranks 2 --in-database
     }
 done
 [ -z "$program" ] || ways="$ways in-database"

@@ -20,7 +20,7 @@ python=${PEERS_PYTHON:-python3}
 mkdir -p "$work"
 [ -d "$work/files" ] || { /usr/bin/python3 "$here/peer_clips.py" make "$work/files.tmp" "$clips" && mv "$work/files.tmp" "$work/files"; }
 for container in gulp tar; do
-    ./dl2-transcode --quiet --samples clips --copy --container=$container "$work/files" "$work/$container" >/dev/null
+    ./dl2-transcode --quiet --samples clips copy --container=$container "$work/files" "$work/$container" >/dev/null
 done
 ./dl2-transcode --quiet --samples clips -c jpeg -q 60 --container=gulp "$work/files" "$work/smaller" >/dev/null
 command -v ffmpeg >/dev/null && [ ! -d "$work/video" ] && (cd "$work/files" && find . -name 00000.jpg) | while read -r first; do

@@ -27,7 +27,7 @@ bytes() { sed -n 's/.*"bytes_moved": *\([0-9]*\).*/\1/p' "$@" | awk '{ sum += $1
 cores=0
 measure sequential "$@" >"$out/sequential"
 cores=0-1
-measure train --configs "$out/configs" --hop --ranks 2 --out "$out/hop" "$@" >"$out/hopping"
+measure train several --configs "$out/configs" --hop --ranks 2 --out "$out/hop" "$@" >"$out/hopping"
 measure train --lr 0.01 --ranks 2 --out "$out/parallel" "$@" >"$out/parallel.time"
 paste "$out/sequential" "$out/hopping" | awk '{
     printf "eight models: one by one %.1f s (%.1f s of processors), hopping %.1f s (%.1f s)\n", $1, $2, $3, $4

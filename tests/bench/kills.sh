@@ -48,7 +48,7 @@ done
 state() { ask "select count(*), count(distinct key), sum(sum), sum(octet_length(image)) from photos"; }
 for set in new old; do
     begin=$(date +%s%N)
-    dl2-transcode --quiet --force --copy "$work/$set" "$(at photos)" >/dev/null || fail "copy"
+    dl2-transcode --quiet --force copy "$work/$set" "$(at photos)" >/dev/null || fail "copy"
     took=$((($(date +%s%N) - begin) / 1000000 + 1)) # ms
     state >"$work/$set.state"
 done
@@ -57,7 +57,7 @@ hits="client 0 backend 0 server 0" complete=0
 count() { hits=$(echo "$hits" | awk -v what="$1" '{ for (i = 1; i < NF; i += 2) if ($i == what) $(i + 1)++; print }'); }
 for i in $(seq $((kills / 2))); do
     draw 3; what=$(echo client backend server | cut -d ' ' -f $((drawn + 1)))
-    dl2-transcode --quiet --force --copy "$work/new" "$(at photos)" >/dev/null 2>&1 &
+    dl2-transcode --quiet --force copy "$work/new" "$(at photos)" >/dev/null 2>&1 &
     client=$!
     draw $took; sleep "$(echo $drawn | awk '{ print $1 / 1000 }')"
     strike "$what" $client
@@ -70,9 +70,9 @@ for i in $(seq $((kills / 2))); do
         [ $((tries += 1)) -lt 100 ] || fail "kill $i ($what): a table is left"
         sleep 0.1
     done
-    retry dl2-transcode --quiet --copy "$work/new" "$(at photos)" >/dev/null
+    retry dl2-transcode --quiet copy "$work/new" "$(at photos)" >/dev/null
     [ "$(state)" = "$(cat "$work/new.state")" ] || fail "kill $i ($what): a rerun did not complete"
-    retry dl2-transcode --quiet --force --copy "$work/old" "$(at photos)" >/dev/null
+    retry dl2-transcode --quiet --force copy "$work/old" "$(at photos)" >/dev/null
 done
 echo "writing: $hits kills, $complete runs ended well all the same; nothing lost, nothing double"
 

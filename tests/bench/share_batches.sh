@@ -29,8 +29,8 @@ for round in $(seq "$rounds"); do
     run alone "$@"
     run cached --cache-decoded 1G "$@"
     for models in 1 2 4 8; do
-        run $models --configs "$out/$models.jsonl" "$@"
-        run decode-$models --configs "$out/$models.jsonl" --share decode --cache-decoded 1G "$@"
+        run $models several --configs "$out/$models.jsonl" "$@"
+        run decode-$models several --configs "$out/$models.jsonl" --share decode --cache-decoded 1G "$@"
     done
 done
 least() { sort -n "$out/$1" | head -n 1; }

@@ -29,5 +29,5 @@ taskset -c 0 dl2-load analyze --quiet -j 1 --seconds 3 --device-report "$out/dev
     --device-kind shared --models 4 --ranks 2 "$data" | grep -A 4 '^An epoch of'
 echo "measured, for an epoch: wall time, processor time of a rank, bytes moved"
 echo "data parallel  $(measure parallel "$@"), $(moved "$out"/data-*/experiment_report.json)"
-echo "hopping        $(measure train --configs "$out/configs" --hop --ranks 2 --out "$out/hop" "$@"), $(moved "$out/hop/visits.jsonl")"
-echo "task parallel  $(measure train --configs "$out/configs" --task --ranks 2 --out "$out/task" "$@"), $(moved "$out/task/visits.jsonl")"
+echo "hopping        $(measure train several --configs "$out/configs" --hop --ranks 2 --out "$out/hop" "$@"), $(moved "$out/hop/visits.jsonl")"
+echo "task parallel  $(measure train several --configs "$out/configs" --task --ranks 2 --out "$out/task" "$@"), $(moved "$out/task/visits.jsonl")"

@@ -22,7 +22,7 @@ expect 1 dl2-load bench --image-size 8 --epochs 1 --train --max-bad 1 --split al
 said 'none of the 7 samples can be read'
 expect 1 dl2-transcode --quiet --codec png bands refused
 is "$(grep -c 'bands, of which only' err)" 7 'images that a variant lacks'
-expect 1 dl2-transcode --quiet --survey --json survey.json bands
+expect 1 dl2-transcode --quiet survey --json survey.json bands
 is "$(grep -c 'bands, of which' survey.json)" 7 'bad images of the survey'
 
 # --drop-bands takes what the file says is gray or RGB, and counts.
@@ -69,7 +69,7 @@ for line in 'above 8 bits  *2 times' 'nearly black  *1 times' 'several frames  *
 done
 expect 0 dl2-transcode --quiet --codec png good variants
 grep -q '16 bits (2), .*several frames (1), data of 12 bits, now nearly black (1)' out || fail "the run says nothing: $(cat out)"
-expect 0 dl2-transcode --quiet --survey --json survey.json good
+expect 0 dl2-transcode --quiet survey --json survey.json good
 grep -q '"nearly_black": 1' survey.json || fail "$(cat survey.json)"
 grep -q 'nearly black: 1' out || fail "$(cat out)"
 for split in train val; do

@@ -26,7 +26,7 @@ cmp phone/c/motion.jpg copied/jpeg-90/c/motion.jpg || fail 'the copy of a JPEG w
 cmp -s phone/c/plain.jpg copied/jpeg-90/c/plain.jpg && fail 'the copy of a plain JPEG has no restart intervals'
 expect 0 dl2-transcode --quiet --q 30 phone small
 grep -q 'several frames (1)' out || fail "the run does not count the second picture: $(cat out)"
-expect 0 dl2-transcode --quiet --survey --json survey.json phone
+expect 0 dl2-transcode --quiet survey --json survey.json phone
 grep -q '"has_more": 1' survey.json || fail "the survey does not count the second picture: $(cat survey.json)"
 expect 0 dl2-load check phone
 said '1 of its images have several frames, pages or pictures'

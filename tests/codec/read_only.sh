@@ -9,7 +9,7 @@ for format in GIF TIFF; do
 done
 cd "$work" || exit 99
 "$PYTHON3" "$srcdir/tests/codec/read_only.py" make files || exit 99
-expect 0 dl2-transcode --quiet --survey --json survey.json files
+expect 0 dl2-transcode --quiet survey --json survey.json files
 grep -q '"has_more": 2' survey.json || fail "the survey does not count two files of several frames: $(cat survey.json)"
 grep -q 'several frames: 2' "$work/out" || fail "the table of the survey says nothing of frames"
 grep -q 'CMYK: 1' "$work/out" || fail "the table of the survey says nothing of inks"

@@ -28,15 +28,21 @@ offers "convcolumn convnet" dl2-train -d data -a conv
 offers "ref" dl2-train --device r
 offers "jpeg,ppm" dl2-transcode --codec jpeg,pp
 offers "folder gulp tar" dl2-transcode --container ""
+offers "copy" dl2-transcode cop
+offers "--fps" dl2-transcode frames --fp
 offers "--json --json-dir" dl2-quality photos --js
 offers "--output" dl2-report --out
 # File names are the shell's.
 offers "" dl2-train --data data/
 offers "" dl2-load bench photo
 
-for program in load train transcode quality report; do
-    expect 0 "dl2-$program" --help
+for program in 'load bench' 'load check' 'train run' 'train several' transcode 'transcode copy' quality 'quality crops' report; do
+    command=$program
+    case $program in *' '*) ;; transcode) command='transcode recompress' ;; quality) command='quality score' ;; *) command='report page' ;; esac
+    # shellcheck disable=SC2086
+    expect 0 dl2-$command --help
     sed -n 's/^ \{2,6\}\(-., \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' "$work/out" | LC_ALL=C sort >"$work/wanted"
-    complete "dl2-$program" -- | tr ' ' '\n' | sed '/^$/d' >"$work/offered"
-    diff "$work/wanted" "$work/offered" >&2 || fail "dl2-$program completes (>) other options than --help has (<)"
+    # shellcheck disable=SC2086
+    complete dl2-$program -- | tr ' ' '\n' | sed '/^$/d' >"$work/offered"
+    diff "$work/wanted" "$work/offered" >&2 || fail "dl2-$program completes (>) other options than dl2-$command --help has (<)"
 done

@@ -23,7 +23,7 @@ for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report dl2-study
     refused "$program" --usage
     refused "$program" --version
 done
-refused dl2-transcode --copy --container=tar "$work/data" "$work/full"
+refused dl2-transcode copy --container=tar "$work/data" "$work/full"
 refused dl2-quality "$work/data" "$work/data"
 refused dl2-load --image-size 8 --batch 2 bench "$work/data"
 refused dl2-load check "$work/data"
@@ -37,18 +37,18 @@ grep -q "^dl2-train: the standard output could not be written" "$work/err" || fa
 [ -s "$work/again/experiment_report.json" ] || fail "dl2-train with a full output wrote no report"
 
 # A file that gets the number of a closed stream is not written into by that stream.
-expect 0 dl2-transcode --copy --container=tar "$work/data" "$work/open"
+expect 0 dl2-transcode copy --container=tar "$work/data" "$work/open"
 cp -R "$work/data" "$work/spoilt"; cp "$work/data/train/a/2.ppm" "$work/spoilt/train/a/2.pgm"
-expect 1 dl2-transcode -j 1 --copy --container=tar "$work/spoilt" "$work/named"
+expect 1 dl2-transcode -j 1 copy --container=tar "$work/spoilt" "$work/named"
 for closed in '0<&-' '2>&-' '0<&- 2>&-' '0<&- 1>&-' '0<&- 1>&- 2>&-'; do
     rm -rf "$work/closed"
-    eval 'dl2-transcode --copy --container=tar "$work/data" "$work/closed" >/dev/null' "$closed" ||
+    eval 'dl2-transcode copy --container=tar "$work/data" "$work/closed" >/dev/null' "$closed" ||
         fail "exit status $? with $closed"
     for file in train/shard-000000.tar val/shard-000000.tar; do
         cmp "$work/open/$file" "$work/closed/$file" || fail "$file is not the same with $closed"
     done
     rm -rf "$work/closed"
-    eval 'dl2-transcode -j 1 --copy --container=tar "$work/spoilt" "$work/closed" >/dev/null' "$closed"
+    eval 'dl2-transcode -j 1 copy --container=tar "$work/spoilt" "$work/closed" >/dev/null' "$closed"
     [ $? -eq 1 ] || fail "exit status $? where an image can't be copied, with $closed"
     cmp "$work/named/train/shard-000000.tar" "$work/closed/train/shard-000000.tar" ||
         fail "a message is in the shard with $closed"
@@ -85,7 +85,7 @@ plain dl2-load check "$work/odd/$odd"
 plain dl2-load --image-size 8 --batch 2 bench "$work/odd/$odd"
 plain dl2-load --image-size 8 --batch 2 --seconds 0.05 --device-rate 100 analyze "$work/odd/$odd"
 plain dl2-load check "$work/odd/no such $odd"
-plain dl2-load --io="$odd" check "$work"
+plain dl2-load --io="$odd" bench "$work"
 plain dl2-report "$odd" "$work"
 plain dl2-study run --dataset "$odd"
 plain dl2-study status "$odd"
@@ -98,9 +98,15 @@ said "there is no option '-\x1b'"
 plain dl2-quality "$work/odd/$odd" "$work/odd/$odd"
 plain dl2-transcode --codec ppm "$work/odd/$odd" "$work/variants"
 plain dl2-transcode --codec "$odd" "$work/odd/$odd" "$work/variants"
-plain dl2-transcode --copy --container=tar "$work/odd/$odd" "$work/$odd"
-plain dl2-transcode --index "$work/$odd"
+plain dl2-transcode copy --container=tar "$work/odd/$odd" "$work/$odd"
+plain dl2-transcode index "$work/$odd"
 plain $train --data "$work/odd/$odd" --out "$work/$odd-out"
+# A device or a pipe is written to, and never replaced by a file.
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/piped" &
+expect 0 dl2-load check --quiet --json "$work/pipe" "$work/data"
+wait $!
+[ -p "$work/pipe" ] && grep -q dl2-load-check "$work/piped" || fail 'a pipe was replaced'
 mkdir "$work/$odd-study"
 plain dl2-report "$work/$odd-study"
 exit 0

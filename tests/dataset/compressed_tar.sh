@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Compressed tar shards: dl2-transcode --copy reads them from front to back, and what else opens them says so; damage is
+# Compressed tar shards: dl2-transcode copy reads them from front to back, and what else opens them says so; damage is
 # named.
 . "$srcdir/tests/lib.sh"
 need tar tar
@@ -16,7 +16,7 @@ done
 gzip -c whole/train-0.tar >packed/train-0.tar.gz
 # Of two members, as pigz and cat write them.
 { head -c 20000 whole/train-1.tar | gzip; tail -c +20001 whole/train-1.tar | gzip; } >packed/train-1.tgz
-copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+copy() { expect 0 dl2-transcode --quiet copy "$@"; }
 
 copy --container=tar whole from-whole
 copy --container=tar packed from-packed
@@ -29,8 +29,8 @@ copy packed/train-1.tgz folders
 [ -f folders/21.ppm ] && cmp -s folders/21.ppm plain/21.ppm || fail 'a folder of one compressed shard'
 
 # ---- What would read in any order is refused, with what to do
-for program in 'dl2-transcode --identify' 'dl2-transcode --codec ppm --container=tar' 'dl2-load check' 'dl2-transcode --index' \
-    'dl2-transcode --copy --container=tar --shuffle'; do
+for program in 'dl2-transcode identify' 'dl2-transcode --codec ppm --container=tar' 'dl2-load check' 'dl2-transcode index' \
+    'dl2-transcode copy --container=tar --shuffle'; do
     case $program in *container*) dest=dest ;; *) dest= ;; esac
     # shellcheck disable=SC2086
     expect 1 $program packed $dest
@@ -39,7 +39,7 @@ done
 
 # ---- Damage: cut short, other bytes, no gzip; nothing is left where a copy was to be
 refused() {
-    expect 1 dl2-transcode --quiet --copy --container=tar bad copied
+    expect 1 dl2-transcode --quiet copy --container=tar bad copied
     said "bad/train-0.tar.gz: $1"
     is "$(ls copied)" '' 'what was written'
     rm -rf copied
@@ -59,6 +59,6 @@ refused 'it is not compressed by gzip'
 head -c 3000 whole/train-0.tar | gzip >bad/train-0.tar.gz
 refused 'the member at 1024 has'
 head -c 1000000 /dev/zero | gzip >bad/train-0.tar.gz
-expect 1 dl2-transcode --quiet --copy --container=tar bad copied
+expect 1 dl2-transcode --quiet copy --container=tar bad copied
 said 'no samples'
 exit 0

@@ -8,7 +8,7 @@ for name in train/rose/1 train/rose/2.b "train/two words/3" val/rose/4; do
     printf 'P5 2 1 255 ab' >"$work/src/$name.ppm"
 done
 for container in gulp tar; do
-    expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
+    expect 0 dl2-transcode --quiet copy --container=$container "$work/src" "$work/$container"
 done
 # One that is cut into slices, where this build writes JPEG.
 mkdir "$work/large"

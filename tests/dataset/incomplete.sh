@@ -7,7 +7,7 @@
 make_images data 3 6 2 8
 expect 0 dl2-transcode --quiet --codec ppm data variants
 variant=variants/ppm
-expect 0 dl2-transcode --identify $variant
+expect 0 dl2-transcode identify $variant
 [ ! -s "$work/err" ] || fail "it is finished, but: $(cat "$work/err")"
 grep -q complete "$work/out" && fail "it is finished, but: $(cat "$work/out")"
 
@@ -21,14 +21,14 @@ tells() {
     "$@" >"$work/out" 2>"$work/err"
     [ "$(grep -cF -- "$wanted" "$work/err")" = 1 ] || { cat "$work/err" >&2; fail "not once: '$wanted': $*"; }
 }
-expect 0 dl2-transcode --quiet --copy --container=tar $variant packed
+expect 0 dl2-transcode --quiet copy --container=tar $variant packed
 for path in $variant packed; do
-    tells $path dl2-transcode --identify $path
-    grep -qx "complete	no" "$work/out" || fail "--identify: $(cat "$work/out")"
-    [ "$(tail -n 1 "$work/out" | cut -f 1)" = fingerprint ] || fail "--identify: $(cat "$work/out")"
-    tells $path dl2-transcode --quiet --survey $path
+    tells $path dl2-transcode identify $path
+    grep -qx "complete	no" "$work/out" || fail "identify: $(cat "$work/out")"
+    [ "$(tail -n 1 "$work/out" | cut -f 1)" = fingerprint ] || fail "identify: $(cat "$work/out")"
+    tells $path dl2-transcode --quiet survey $path
     tells $path dl2-transcode --quiet --codec ppm $path again-$path
-    tells $path dl2-transcode --quiet --copy $path copy-$path
+    tells $path dl2-transcode --quiet copy $path copy-$path
     tells $path dl2-quality --quiet data $path
     tells $path dl2-load bench --quiet -b 4 -i 8 $path
     tells $path dl2-load check --quiet $path
@@ -42,7 +42,7 @@ done
 
 # The next run finishes it, and so does the next copy.
 expect 0 dl2-transcode --quiet --codec ppm data variants
-expect 0 dl2-transcode --quiet --copy --container=tar $variant packed
+expect 0 dl2-transcode --quiet copy --container=tar $variant packed
 for path in $variant packed; do
     expect 0 dl2-load check --quiet $path
     [ ! -s "$work/err" ] || fail "it is finished, but: $(cat "$work/err")"

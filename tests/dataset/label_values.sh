@@ -56,7 +56,7 @@ EOF
 # The numbers of the classes of all images, and how many classes there are: what a copy into shards has.
 numbers() { # SOURCE OPTION...
     rm -rf copy
-    expect 0 dl2-transcode --copy --container=tar "$@" copy
+    expect 0 dl2-transcode copy --container=tar "$@" copy
     for i in 0 1 2 3 4; do
         tar xOf copy/shard-000000.tar "$i.cls" 2>/dev/null || tar xOf copy/shard-000000.tar --wildcards "*/$i.cls" 2>/dev/null || printf -- -
         echo
@@ -84,10 +84,10 @@ expect 0 dl2-load check parts
 said "labels such as '0.5' of 0 are no whole numbers"
 
 # ---- Numbers have no limit but the memory's
-expect 0 dl2-transcode --identify many
+expect 0 dl2-transcode identify many
 is "$(grep ^classes "$work/out")" 'classes	360232' 'a large number'
 for source in most most.csv; do
-    expect 1 dl2-transcode --identify $source
+    expect 1 dl2-transcode identify $source
     said 'label 99999999999 of'
     said 'do not fit into memory'
 done
@@ -106,5 +106,5 @@ expect 1 dl2-transcode --quiet --codec ppm classed.csv folder
 said "the number of its class, 10, is 10, but in a folder, whose classes are numbered by name, it would be"
 printf 'files/%d.ppm %d\n' 0 0 1 1 2 2 >small.txt
 expect 0 dl2-transcode --quiet --codec ppm small.txt folder
-is "$(dl2-transcode --identify folder/ppm | grep ^classes)" 'classes	3' 'classes of a folder'
+is "$(dl2-transcode identify folder/ppm | grep ^classes)" 'classes	3' 'classes of a folder'
 exit 0

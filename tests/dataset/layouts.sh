@@ -6,7 +6,7 @@
 . "$srcdir/tests/lib.sh"
 cd "$work" || exit 99
 layout() { expect 0 dl2-load check "$@"; sed -n 's/^dl2-load: [^:]*: //p' "$work/err" | head -n 1; }
-identify() { dl2-transcode --identify "$@" | grep '^images\|^classes'; }
+identify() { dl2-transcode identify "$@" | grep '^images\|^classes'; }
 names() { (cd "$1" && find . -name '*.ppm' -o -name '*.txt' | LC_ALL=C sort | tr '\n' ' '); }
 
 # ---- COCO's folders have the year
@@ -41,7 +41,7 @@ is "$(layout yolo-variants/ppm --boxes txt)" 'train 3 images (images/train/), va
 grep -q '4 images, 0 bad' "$work/out" || fail "boxes of a variant: $(cat "$work/out")"
 for container in tar gulp; do
     expect 0 dl2-transcode --quiet --codec ppm --container=$container yolo yolo-$container
-    expect 0 dl2-transcode --quiet --copy --container=$container yolo copy-$container
+    expect 0 dl2-transcode --quiet copy --container=$container yolo copy-$container
     for packed in yolo-$container/ppm copy-$container; do
         for index in with without; do # the index says the same as the names
             [ $index = with ] || rm $packed/dl2-index.bin
@@ -126,7 +126,7 @@ mkdir captions && cp hf/train/*.ppm captions && printf 'file_name,text\n1.ppm,a\
 is "$(identify captions)" 'images	3
 classes	0' 'metadata without labels'
 printf '{"file_name": "1.ppm", "label": {}}\n' >captions/metadata.jsonl
-expect 1 dl2-transcode --identify captions
+expect 1 dl2-transcode identify captions
 said 'captions/metadata.jsonl: line 1: its label: it holds an object'
 is "$(identify hf/train/metadata.csv)" 'images	2
 classes	2' 'a file of metadata as a list'

@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 6 2 8
-identify() { dl2-transcode --identify "$1" | grep -v '^name\|^container\|^fingerprint'; }
+identify() { dl2-transcode identify "$1" | grep -v '^name\|^container\|^fingerprint'; }
 
 # ---- With columns by name, in any order, with quotes; and a path and a class
 (cd data && find train val -name '*.ppm' | LC_ALL=C sort -r) >names
@@ -31,7 +31,7 @@ is "$(identify variants/ppm | grep 'images\|classes')" "$(identify data | grep '
 [ -f variants/ppm/val/c1/data/val/c1/000.ppm ] || fail "a variant's key: $(find variants -name '*.ppm' | head -n 1)"
 expect 0 dl2-quality --quiet --metrics psnr_rgb all.csv variants/ppm
 grep -q '^Reference: all.csv, 24 images' "$work/out" || fail 'pairs by key'
-expect 0 dl2-transcode --quiet --copy --container=tar all.csv packed
+expect 0 dl2-transcode --quiet copy --container=tar all.csv packed
 is "$(identify packed)" "$(identify data)" 'a packed copy'
 
 # ---- Other files are counted; what is wrong is refused by its line
@@ -42,7 +42,7 @@ refused() { # TEXT LINE...
     wanted=$1
     shift
     printf '%b\n' "$@" >bad.csv
-    expect 1 dl2-transcode --identify bad.csv
+    expect 1 dl2-transcode identify bad.csv
     said "$wanted"
 }
 image=data/train/c0/000.ppm
@@ -61,11 +61,11 @@ refused 'bad.csv: it is not a text: byte 2 is zero' 'a\0000b'
 refused 'bad.csv: it is UTF-16; save it as UTF-8' '\0377\0376p'
 refused 'bad.csv: line 1: it is not a path, a blank or tab, and a class' word
 : >empty.csv
-expect 1 dl2-transcode --identify empty.csv
+expect 1 dl2-transcode identify empty.csv
 i=0
 while [ $i -lt 40 ]; do # any bytes: an answer or a message, never a crash
     head -c $((i * 7)) "$builddir/dl2-load" | cat - all.csv | head -c 900 >any.csv
-    dl2-transcode --identify any.csv >out 2>err
+    dl2-transcode identify any.csv >out 2>err
     status=$?
     [ $status -le 1 ] && [ -s out -o -s err ] || fail "exit status $status of any bytes"
     i=$((i + 1))

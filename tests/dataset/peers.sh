@@ -14,13 +14,13 @@ for name in train/rose/1 train/rose/x.y train/rose/100% "train/two words/3" trai
 done
 echo 'beside the last image' | tee "$work/src/train/Blüte/4.txt" "$work/src/train/two words/3.txt" >"$work/src/val/rose/5.txt"
 for container in gulp tar; do
-    expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
+    expect 0 dl2-transcode --quiet copy --container=$container "$work/src" "$work/$container"
 done
 expect 0 "$DL2_PEER_PYTHON" "$srcdir/tests/dataset/peers.py" read "$work/src" "$work/gulp" "$work/tar"
 expect 0 "$DL2_PEER_PYTHON" "$srcdir/tests/dataset/peers.py" write "$work/theirs"
 # Unpacked by dl2, their samples are the files that they say they wrote.
 for container in gulp tar; do
-    expect 0 dl2-transcode --quiet --copy "$work/theirs/$container" "$work/un-$container"
+    expect 0 dl2-transcode --quiet copy "$work/theirs/$container" "$work/un-$container"
     diff -r -x '.dl2-*' "$work/un-$container" "$work/theirs/$container-files" || fail "$container: other samples"
 done
 # Clips, with their frames.
@@ -32,12 +32,12 @@ for class in run walk; do
         done
     done
 done
-expect 0 dl2-transcode --quiet --copy --container=gulp "$work/frames" "$work/packed"
+expect 0 dl2-transcode --quiet copy --container=gulp "$work/frames" "$work/packed"
 expect 0 "$DL2_PEER_PYTHON" "$srcdir/tests/dataset/peers.py" clips "$work/frames" "$work/packed"
 expect 0 dl2-load check "$work/theirs/clips"
 said '6 clips of 1 to 13 frames in 2 classes'
-expect 0 dl2-transcode --quiet --copy "$work/theirs/clips" "$work/un-clips"
+expect 0 dl2-transcode --quiet copy "$work/theirs/clips" "$work/un-clips"
 diff -r -x '.dl2-*' "$work/un-clips" "$work/theirs/clips-files" || fail 'clips: other frames'
-expect 0 dl2-transcode --quiet --copy --container=gulp "$work/theirs/clips" "$work/clips-again"
+expect 0 dl2-transcode --quiet copy --container=gulp "$work/theirs/clips" "$work/clips-again"
 is "$(cat "$work"/theirs/clips/data_*.gulp | cksum)" "$(cat "$work/clips-again/data_0.gulp" | cksum)" 'frames of all chunks'
 expect 0 dl2-load bench --quiet --frames 4 --image-size 8 "$work/theirs/clips"

@@ -5,7 +5,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/postgres/server.sh"
 serve
-copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+copy() { expect 0 dl2-transcode --quiet copy "$@"; }
 
 # ---- There and back: bytes, names, order (tar keeps it), classes, splits
 src=$work/src
@@ -27,7 +27,7 @@ for from in "$src" "$(at photos)"; do
 done
 is "$(sql "select count(*), count(distinct label), min(split), max(split) from photos")" "25|2|train|val" "the table"
 is "$(sql "select attstorage from pg_attribute where attrelid = 'photos'::regclass and attname = 'image'")" e storage
-expect 0 dl2-transcode --copy "$src" "$(at photos)"
+expect 0 dl2-transcode copy "$src" "$(at photos)"
 grep -q '; 0 written' "$work/out" || fail "copied again: $(cat "$work/out")"
 picture "$src/train/rose/1.ppm" 24 16 99
 touch -d @1000000000 "$src/train/rose/1.ppm" # older than what it replaces, as after cp -p
@@ -78,7 +78,7 @@ is "$(sed -n 's/^digest //p' "$work/digest")" "$wanted" "the digest after $kille
 expect 1 dl2-load check "$(at photos)&timeout=soon"
 said "timeout=soon: it is a number of seconds, 0 to 604800"
 for word in timeout=60 access=sql key=id; do # where a table is written, also one that is up to date
-    for how in --copy --q=10; do
+    for how in copy --q=10; do
         expect 2 dl2-transcode $how "$src" "$(at photos)&$word"
         said "${word%=*}= has no effect on a table that is written: "
     done
@@ -122,7 +122,7 @@ while [ $((i += 1)) -le 400 ]; do cp "$src/val/rose/1.ppm" "$work/many/a/$i.ppm"
 left() { sql "select count(*) from pg_class where relname like 'dl2-new%' and relkind = 'r'"; }
 for what in client server; do
     before=$(sql "select count(*), sum(number), min(sum) from photos")
-    dl2-transcode --quiet --force --copy "$work/many" "$(at photos)" >/dev/null 2>"$work/err" &
+    dl2-transcode --quiet --force copy "$work/many" "$(at photos)" >/dev/null 2>"$work/err" &
     copier=$!
     if [ $what = client ]; then
         sleep 0.02
@@ -158,9 +158,9 @@ expect 0 dl2-load bench "$(map '&label=class&split=fold')" --split holdout --ima
 copy "$(map '&label=class&split=fold')" "$(at named)"
 is "$(sql "select count(*) from named where split = 'holdout' and key like 'holdout/%'")" 6 "rows of a split by another name"
 sql "update mapped set fold = 'dev' where fold = 'holdout'"
-expect 2 dl2-transcode --quiet --copy "$src" "$(at mapped)"
+expect 2 dl2-transcode --quiet copy "$src" "$(at mapped)"
 said "in the way"
-expect 2 dl2-transcode --quiet --copy "$src" "$(map '')"
+expect 2 dl2-transcode --quiet copy "$src" "$(map '')"
 said "key= has no effect on a table that is written: dl2-transcode names the columns itself"
 is "$(sql "select count(*) from mapped")" 25 "rows of another's table"
 
@@ -178,7 +178,7 @@ expect 1 dl2-load bench "$(map '&label=class&split=fold')" --image-size 8 -b 4 -
 said "mapped[101]: decode: an empty file"
 for key in ../../up /etc/x a//b ''; do
     sql "drop table if exists keys; create table keys (key text, image bytea); insert into keys values ('$key', '')"
-    expect 1 dl2-transcode --quiet --copy "$(at keys)" "$work/nowhere"
+    expect 1 dl2-transcode --quiet copy "$(at keys)" "$work/nowhere"
     said "cannot name a sample"
 done
 sql "truncate keys; insert into keys values ('a', ''), ('a', '')"
@@ -197,7 +197,7 @@ if ! sanitized; then
     hop 0 --out "$work/hand" --partition 1/2
     hop 0 --out "$work/hand" --partition 2/2 --resume
     printf '{"name": "a"}\n{"name": "b", "seed": 5}\n' >"$work/configs"
-    hop 0 --out "$work/hop" --hop --ranks 2 --hop-order fixed --configs "$work/configs"
+    hop 0 --out "$work/hop" --hop --ranks 2 --hop-order fixed several --configs "$work/configs"
     is "$(weights "$work/hop/a")" "$(weights "$work/hand")" "weights of a model that hops"
 fi
 sql "update parted set image = 'bad' where label = 'rose'"
@@ -216,7 +216,7 @@ sql "create schema \"v1.2\"; create table \"v1.2\".\"photos.small\" as select * 
 expect 0 dl2-load check "$(at 'photos.small')&schema=v1.2"
 expect 1 dl2-load check "$(at 'v1.2.photos.small')"
 said 'there is no table "v1"."2.photos.small"; if a name has a dot, pass schema=SCHEMA beside table=NAME'
-expect 0 dl2-transcode --quiet --copy "$work/many/a" "$(at 'made.here')&schema=v1.2"
+expect 0 dl2-transcode --quiet copy "$work/many/a" "$(at 'made.here')&schema=v1.2"
 is "$(sql 'select count(*) from "v1.2"."made.here"')" 400 'rows of a table in a schema with a dot'
 for case in "table=none:there is no table" "table=mapped:no column \"key\"" "user=dl2:which table?" \
     "table=photos&image=label:images are read from bytea alone" "table=photos&nonsense=1:nonsense"; do

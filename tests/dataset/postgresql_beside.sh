@@ -5,7 +5,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/postgres/server.sh"
 serve
-copy() { expect 0 dl2-transcode --copy "$@"; }
+copy() { expect 0 dl2-transcode copy "$@"; }
 same() { diff -r -x '.dl2-*' -x 'dl2-variant*' "$1" "$2" >&2 || fail "$3"; }
 boxes() { # DATASET: what is said of its boxes, and the digest
     expect 0 dl2-load bench "$1" --boxes txt --image-size 8 -b 4 --split all --digest
@@ -82,5 +82,5 @@ is "$(cat "$work/seen/val/rose/2.txt")" '9 0.5 0.5 0.1 0.1' "a column of a view 
 sql "alter table photos add column txt text default '1 0.5 0.5 0.5 0.5'"
 expect 1 dl2-load bench "$(at photos)&beside=txt" --boxes txt --image-size 8 -b 4 --split all --on-bad stop
 said "'txt' is there twice beside it"
-expect 2 dl2-transcode --copy "$src" "$(at photos)&beside=txt"
+expect 2 dl2-transcode copy "$src" "$(at photos)&beside=txt"
 said 'beside= has no effect on a table that is written'

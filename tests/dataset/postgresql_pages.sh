@@ -17,11 +17,11 @@ for part in train val; do
 done
 picture "$src/train/rose/6.ppm" 300 220 6
 same() {
-    expect 0 dl2-transcode --quiet --copy "$1" "$work/back"
+    expect 0 dl2-transcode --quiet copy "$1" "$work/back"
     diff -r -x '.dl2-*' "$src" "$work/back" >&2 || fail "other bytes from $1"
     rm -r "$work/back"
 }
-expect 0 dl2-transcode --quiet --copy "$src" "$(at photos)"
+expect 0 dl2-transcode --quiet copy "$src" "$(at photos)"
 same "$(pages photos)"
 [ ! -s "$work/err" ] || fail "not all images come from the files: $(cat "$work/err")"
 
@@ -74,7 +74,7 @@ sql "checkpoint"
 goes_on "$wanted" "changed rows"
 
 # A table that is written anew has other files: SQL reads on.
-expect 0 dl2-transcode --quiet --force --copy "$src" "$(at photos)"
+expect 0 dl2-transcode --quiet --force copy "$src" "$(at photos)"
 long "$(pages photos)"
 sql "vacuum full photos"
 sql "checkpoint"

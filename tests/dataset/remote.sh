@@ -58,7 +58,7 @@ for name in train/rose train/tulip val/rose val/tulip; do
 done
 expect 0 dl2-transcode --quiet --container tar --q 85 "$work/noise" "$work/made"
 mv "$work/made/jpeg-85" "$work/www/tar"
-expect 0 dl2-transcode --quiet --copy --container gulp "$work/www/tar" "$work/www/g u"
+expect 0 dl2-transcode --quiet copy --container gulp "$work/www/tar" "$work/www/g u"
 digests() { # BASE GULP: the same pixels, whole and cut
     for what in tar gulp "tar --val" "tar --io threads" "tar --io direct" "tar --whole"; do
         place=tar
@@ -124,7 +124,7 @@ bench 0
 right 'unknown sizes'
 mkdir "$work/noise/long" && cp "$work/noise/train/rose/1.ppm" "$work/noise/long/$(printf '%0200d' 1).ppm"
 for n in $(seq 2 400); do ln "$work/noise/long/$(printf '%0200d' 1).ppm" "$work/noise/long/$(printf '%0200d' "$n").ppm"; done
-expect 0 dl2-transcode --quiet --copy --container tar "$work/noise/long" "$work/www/long"
+expect 0 dl2-transcode --quiet copy --container tar "$work/noise/long" "$work/www/long"
 rm -r "$work/noise/long"
 [ "$(wc -c <"$work/www/long/dl2-index.bin")" -gt 65536 ] || fail 'an index that one request reads'
 expect 0 dl2-load check "$at/long"
@@ -196,7 +196,7 @@ mkdir "$work/www/lists"
 cp -r "$work/noise" "$work/www/lists/no ise"
 (cd "$work/www/lists" && find 'no ise' -name '*.ppm') | awk -F/ '
     BEGIN { print "path,label,split" } { printf "%s,%s,%s\n", $0, $3, $2 }' >"$work/www/lists/a b.csv"
-identify() { dl2-transcode --identify "$1" | grep -v '^name\|^fingerprint'; }
+identify() { dl2-transcode identify "$1" | grep -v '^name\|^fingerprint'; }
 is "$(identify "$at/lists/a%20b.csv")" "$(identify "$work/www/lists/a b.csv")" 'a list behind HTTP'
 listed() { # LIST OPTIONS...
     expect 0 dl2-load bench "$@" --image-size 32 -b 4 --epochs 2 --digest --quiet
@@ -253,13 +253,13 @@ diff -r -x 'dl2-*' -x '.dl2-*' "$work/again" "$work/again-local" || fail 'other 
 expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/a.csv" "$at/tar" "$work/again/jpeg-30"
 expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/b.csv" "$work/local" "$work/again/jpeg-30"
 cmp "$work/a.csv" "$work/b.csv" || fail 'other scores behind HTTP'
-for task in --copy --q=30; do
+for task in copy --q=30; do
     expect 2 dl2-transcode --quiet $task "$work/local" s3://bucket/new
     said "only packed datasets are written to a store"
     expect 2 dl2-transcode --quiet $task --container tar "$work/local" "$at/new"
     said "can only be read"
 done
-expect 2 dl2-transcode --quiet --index "$at/tar"
+expect 2 dl2-transcode --quiet index "$at/tar"
 train() { dl2-train --quiet -j 1 --threads 1 -a convnet --image-size 16 -b 4 -e 2 "$@"; }
 expect 0 train -d "$at/tar" --out "$work/run" --cache-dir "$work/cache"
 expect 0 train -d "$work/local" --out "$work/run-local"

@@ -29,8 +29,8 @@ picture "$work/up/folder-more/train/rose/9.ppm" 40 30 9
 for name in 'a b+c&d/1 ü%.ppm' 'q=1;2/x~y_z.ppm' "p'(1)*!/\$@,:.ppm"; do
     picture "$work/up/odd/$name" 40 30 $((i += 1))
 done
-expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" "$work/up/tar"
-expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" "$work/up/bare"
+expect 0 dl2-transcode --quiet copy --container tar "$work/up/folder" "$work/up/tar"
+expect 0 dl2-transcode --quiet copy --container tar "$work/up/folder" "$work/up/bare"
 rm "$work/up/bare/dl2-index.bin"
 n=0
 while [ $((n += 1)) -le 1100 ]; do # more than one page of a listing
@@ -82,8 +82,8 @@ for what in folder tar odd; do
 done
 check 0 s3://bucket/data/many
 grep -q '1100 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
-expect 0 dl2-transcode --quiet --copy s3://bucket/data/folder "$work/copy"
-expect 0 dl2-transcode --quiet --copy "$work/up/folder" "$work/copy-local"
+expect 0 dl2-transcode --quiet copy s3://bucket/data/folder "$work/copy"
+expect 0 dl2-transcode --quiet copy "$work/up/folder" "$work/copy-local"
 diff -r -x '.dl2-*' "$work/copy" "$work/copy-local" || fail 'other files of a copy'
 [ -e "$work/copy/train/rose/1.json" ] || fail 'the copy lacks what lies beside an image'
 bench "s3://bucket/data/folder" # fills no cache
@@ -111,20 +111,20 @@ for n in 1 2 3; do
     mkdir -p "$work/large/train/rose"
     { printf 'P5 3000 3000 255\n'; head -c 9000000 /dev/urandom; } >"$work/large/train/rose/$n.pgm"
 done
-expect 0 dl2-transcode --quiet --copy --container tar "$work/large" s3://bucket/made/large
+expect 0 dl2-transcode --quiet copy --container tar "$work/large" s3://bucket/made/large
 check 0 s3://bucket/made/large
 grep -q '3 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
-expect 0 dl2-transcode --quiet --copy s3://bucket/made/large "$work/large-again"
+expect 0 dl2-transcode --quiet copy s3://bucket/made/large "$work/large-again"
 diff -r -x '.dl2-*' "$work/large" "$work/large-again" || fail 'a shard of several parts came back otherwise'
 bench "$work/up/folder"
 wanted=$(digest)
 for container in gulp tar; do # the second replaces the first
-    expect 0 dl2-transcode --quiet --copy --container $container "$work/up/folder" s3://bucket/made/small
+    expect 0 dl2-transcode --quiet copy --container $container "$work/up/folder" s3://bucket/made/small
     bench s3://bucket/made/small
     is "$(digest)" "$wanted" "pixels of a copy as $container"
 done
 expect 0 dl2-transcode --quiet --q 50 "$work/up/folder" "$work/variants"
-expect 0 dl2-transcode --quiet --copy --container tar "$work/variants/jpeg-50" s3://bucket/made/jpeg-50
+expect 0 dl2-transcode --quiet copy --container tar "$work/variants/jpeg-50" s3://bucket/made/jpeg-50
 expect 0 dl2-quality "$work/up/folder" s3://bucket/made/jpeg-50
 is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
 refused() { # STATUS TEXT OPTION... DEST
@@ -137,23 +137,23 @@ refused() { # STATUS TEXT OPTION... DEST
     options=
 }
 options=
-refused 2 'add --container=tar' --copy s3://bucket/made/other
+refused 2 'add --container=tar' copy s3://bucket/made/other
 refused 2 'add --container=tar' --q=50 s3://bucket/made/other
 refused 2 'can only be read' --q=50 --container=tar "$endpoint/x"
 refused 2 '--prune has no effect' --q=50 --container=tar --prune s3://bucket/made/other
 refused 2 'a store has no locks' --q=50 --container=tar --part=1/2 s3://bucket/made/other
 refused 2 'a store has no locks' --q=50 --container=tar --ranks=2 s3://bucket/made/other
-refused 2 'is in the way' --copy --container=tar s3://bucket/data/folder
-refused 2 'can only be read' --copy --container=tar "$endpoint/x"
-refused 2 NoSuchBucket --copy --container=tar s3://none/x
+refused 2 'is in the way' copy --container=tar s3://bucket/data/folder
+refused 2 'can only be read' copy --container=tar "$endpoint/x"
+refused 2 NoSuchBucket copy --container=tar s3://none/x
 check 0 s3://bucket/data/folder
 # What another program has packed stays, also below DEST; nor is SOURCE written over, whatever its address ends with.
 for dest in s3://bucket/data/bare s3://bucket/data s3://bucket/made; do
-    refused 2 'is in the way' --copy --container=tar $dest
+    refused 2 'is in the way' copy --container=tar $dest
 done
 for source in s3://bucket/made/large "$endpoint/bucket/made/large"; do
     for dest in s3://bucket/made s3://bucket/made/large/ s3://bucket//made/large/more; do
-        expect 2 dl2-transcode --quiet --copy --container=tar "$source" "$dest"
+        expect 2 dl2-transcode --quiet copy --container=tar "$source" "$dest"
         said 'DEST and SOURCE lie in each other'
     done
 done
@@ -190,21 +190,21 @@ said 'not written to its end'
 objects remove made/small/dl2-index.bin >/dev/null
 check 1 s3://bucket/made/small
 said 'not written to its end'
-expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" s3://bucket/made/small
+expect 0 dl2-transcode --quiet copy --container tar "$work/up/folder" s3://bucket/made/small
 check 0 s3://bucket/made/small
 is "$(objects list made/small/)" ".keep ${wanted%% *} train/ ${wanted#* }" 'objects after a rerun'
 objects put made/small/shard-000007.tar >/dev/null # of another program
-refused 2 'is in the way' --copy --container=tar s3://bucket/made/small
+refused 2 'is in the way' copy --container=tar s3://bucket/made/small
 check 0 s3://bucket/made/small
 is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
 # Two runs to one prefix: the one that began first finds the mark of the other before it sends anything, and touches nothing of it.
 bench "$work/up/folder"
 wanted=$(digest)
-dl2-transcode --quiet --copy --container tar "$work/large" s3://bucket/made/both 2>"$work/first" &
+dl2-transcode --quiet copy --container tar "$work/large" s3://bucket/made/both 2>"$work/first" &
 first=$!
 until [ -n "$(objects list made/both/)" ]; do kill -0 $first || fail "it ended at once: $(cat "$work/first")"; done
 kill -STOP $first
-expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" s3://bucket/made/both
+expect 0 dl2-transcode --quiet copy --container tar "$work/up/folder" s3://bucket/made/both
 there=$(objects list made/both/)
 kill -CONT $first
 ! wait $first || fail 'a run ended well though another one has written to its prefix'
@@ -280,7 +280,7 @@ for wanted in 6 0; do
     expect 0 dl2-transcode --container=gulp --short 16 --q 50 --samples clips "$work/clips" s3://bucket/clips
     grep -q "^jpeg-50@16 *6 *$wanted " "$work/out" || fail "clips in a store: $(cat "$work/out")"
 done
-expect 0 dl2-transcode --identify s3://bucket/clips/jpeg-50@16
+expect 0 dl2-transcode identify s3://bucket/clips/jpeg-50@16
 grep -q '^clips.2$' "$work/out" || fail "$(cat "$work/out")"
 for wanted in 1 0; do
     expect 1 dl2-transcode --container=tar --q 50 "$work/bad" s3://bucket/bad

@@ -24,7 +24,7 @@ mkdir alone
 expect 1 dl2-load check alone
 said 'alone/s.tar: sample "1" lies apart'
 said 'tar --sort=name'
-expect 1 dl2-transcode --quiet --copy --container=tar alone copied
+expect 1 dl2-transcode --quiet copy --container=tar alone copied
 [ ! -e copied/shard-000000.tar ] || fail 'a copy without labels'
 (cd plain && tar cf ../alone/s.tar --sort=name --exclude '*depth*' ./*)
 is "$(sum alone)" "$photograph" 'the photographs'
@@ -39,10 +39,10 @@ expect 0 dl2-transcode --quiet --codec ppm --container=tar several variants
 is "$(tar tf variants/ppm/shard-000000.tar | tr '\n' ' ')" \
     '1.ppm 1.cls 1.depth.ppm 2.ppm 2.cls 2.depth.ppm 3.ppm 3.cls 3.depth.ppm 4.ppm 4.cls 4.depth.ppm ' 'members of a variant'
 expect 0 dl2-quality --quiet --metrics psnr_rgb --image-extension ppm several variants/ppm
-expect 0 dl2-transcode --index --image-extension depth.ppm several
+expect 0 dl2-transcode index --image-extension depth.ppm several
 depth=$(sum several)
 [ -n "$depth" ] && [ "$depth" != "$photograph" ] || fail 'the index has another image'
-expect 0 dl2-transcode --identify --image-extension ppm several
+expect 0 dl2-transcode identify --image-extension ppm several
 rm several/dl2-index.bin
 
 # ---- Members without an image are counted, with an index and without
@@ -50,9 +50,9 @@ rm several/dl2-index.bin
 for index in no yes; do
     expect 0 dl2-load check several
     said 'members of samples that have no image: 2, such as 3.cls in s.tar'
-    expect 0 dl2-transcode --quiet --force --copy --container=tar several copied
+    expect 0 dl2-transcode --quiet --force copy --container=tar several copied
     said 'members of samples that have no image: 2, such as 3.cls in s.tar'
-    expect 0 dl2-transcode --index several
+    expect 0 dl2-transcode index several
     said 'members of samples that have no image: 2, such as 3.cls in s.tar'
 done
 
@@ -69,9 +69,9 @@ done
 expect 0 dl2-load check shards
 said "12 images in 2 classes"
 said "so keys have the shard's name: s-0_000000"
-expect 0 dl2-transcode --quiet --copy --container=tar shards copy
+expect 0 dl2-transcode --quiet copy --container=tar shards copy
 is "$(tar xOf copy/shard-000000.tar s-1_000002.txt)" 'caption 1 2' 'a caption of a copy'
-expect 0 dl2-transcode --quiet --copy --container=tar shards copy
+expect 0 dl2-transcode --quiet copy --container=tar shards copy
 grep -q ' 0 written' "$work/out" || fail 'copied twice'
 expect 0 dl2-transcode --quiet --codec jpeg,ppm --q 90 shards files
 [ -f files/ppm/s-2_000003.ppm ] && [ "$(cat files/ppm/s-2_000003.txt)" = 'caption 2 3' ] || fail 'a variant of files'
@@ -101,7 +101,7 @@ sanitized || emulated || {
     few=$(ulimit -n 64 && sum many) # two of which are the index's and the pipes'
     is "$few" "$whole" 'pixels with few file descriptors'
     (ulimit -n 64 && expect 0 dl2-load check many && ! grep -q ' [1-9][0-9]* bad' "$work/out") || fail 'bad images for lack of descriptors'
-    (ulimit -n 64 && expect 0 dl2-transcode --quiet --copy --container=tar many few) || exit
+    (ulimit -n 64 && expect 0 dl2-transcode --quiet copy --container=tar many few) || exit
     (ulimit -n 64 && expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=99 many few) || exit
 }
 exit 0

@@ -1109,7 +1109,7 @@ static void test_tar_refusals(void **state)
     put("s/more.tar.gz");
     refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
     put("z.tgz");
-    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "make plain shards with dl2-transcode --copy");
+    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "make plain shards with dl2-transcode copy");
     put("y.tar.zst");
     refuse("y.tar.zst", DL2_ERR_UNSUPPORTED, "decompress it");
     /* The same by a name that does not say so; also where less than a header is there. */

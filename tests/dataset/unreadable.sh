@@ -25,10 +25,10 @@ tells() {
 }
 for path in data packed; do
     for text in "$counted" "$class"; do
-        tells "$path: $text" dl2-transcode --identify "$path"
-        tells "$path: $text" dl2-transcode --quiet --survey "$path"
+        tells "$path: $text" dl2-transcode identify "$path"
+        tells "$path: $text" dl2-transcode --quiet survey "$path"
         tells "$path: $text" dl2-transcode --quiet --codec ppm "$path" "variants-$path"
-        tells "$path: $text" dl2-transcode --quiet --copy "$path" "copy-$path"
+        tells "$path: $text" dl2-transcode --quiet copy "$path" "copy-$path"
         tells "$path: $text" dl2-quality --quiet "$path" "variants-$path/ppm"
         tells "$path: $text" dl2-load bench --quiet -b 4 -i 8 "$path"
         tells "$path: $text" dl2-load check --quiet "$path"
@@ -36,5 +36,5 @@ for path in data packed; do
     tells "$path: $class" run -e 1 --out "run-$path" -d "$path"
 done
 rm data/train/*/*.heic data/train/c0/x.HEIC
-expect 0 dl2-transcode --identify data
+expect 0 dl2-transcode identify data
 [ ! -s "$work/err" ] || fail "all can be read, but: $(cat "$work/err")"

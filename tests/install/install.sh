@@ -77,7 +77,7 @@ grep '^digest' "$work/out" | grep -vxqF "$wanted" || fail "the plug-in: $(cat "$
 programs=$(find "$root" -path '*/bin/dl2-*')
 [ -n "$programs" ] || fail "no programs were installed"
 for program in $programs; do
-    expect 0 "${program##*/}" --help
+    expect 0 "${program##*/}" --help=all
     [ -s "$(find "$root" -path "*/bash-completion/completions/${program##*/}.bash")" ] ||
         fail "${program##*/} has no completion"
     if grep -n -B 2 '^ \{1,\}$' "$work/out" >&2; then fail "${program##*/} --help: reword what is above the empty line"; fi

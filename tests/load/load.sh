@@ -209,7 +209,7 @@ if command -v tar >/dev/null; then
     expect 0 dl2-load check "$work/packed.tar"
     expect 0 dl2-load bench "$work/packed.tar" -e 1 -i 16 -b 4 --cold
     # a byte of a pixel changes no header: only the check sum tells
-    expect 0 dl2-transcode --quiet --copy --container=tar "$work/flowers" "$work/shards"
+    expect 0 dl2-transcode --quiet copy --container=tar "$work/flowers" "$work/shards"
     expect 0 dl2-load check "$work/shards"
     for shard in "$work"/shards/train/*.tar; do
         printf '\001' | dd of="$shard" bs=1 seek=700 conv=notrunc 2>/dev/null || exit 99
@@ -232,7 +232,7 @@ grep -q absent "$work/err" || fail "the missing folder is not named"
 expect 1 dl2-load bench "$work/flowers" --drop-last -b 64
 expect 2 dl2-load bench
 expect 2 dl2-load
-grep -q 'bench DIR, or check DIR, or analyze' "$work/err" || fail "too few: $(cat "$work/err")"
+grep -q 'the command comes first: one of bench, check, analyze' "$work/err" || fail "too few: $(cat "$work/err")"
 expect 1 dl2-load bench "$work/flowers" --json "$work"
 { [ ! -s "$work/out" ] && grep -q 'is a folder' "$work/err"; } || fail "measured before it looked where to write"
 expect 2 dl2-load fill "$work/flowers"
@@ -266,7 +266,8 @@ for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1" "--augment
     grep -q -e "dl2-load: ${wrong%% *} is taken from --device-report" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
 for option in val-crop dtype layout interpolation on-bad batching io device-kind decode gpu-input gpu-engine; do
-    explained $option dl2-load bench "$work/flowers"
+    case $option in device-kind) command=analyze ;; *) command=bench ;; esac
+    explained $option dl2-load $command "$work/flowers"
 done
 expect 2 dl2-load bench "$work/flowers" "$work/flowers"
 # decoding on a card: not built, no card here, or all as without

@@ -66,7 +66,7 @@ expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png
 expect 1 dl2-load bench "$work/scans" --image-size 24
 said 'the dataset holds volumes'
 expect 2 dl2-load check "$work/scans" --image-size 6x8x10
-for program in 'dl2-load analyze --device-rate 9' 'dl2-transcode --survey' \
+for program in 'dl2-load analyze --device-rate 9' 'dl2-transcode survey' \
     'dl2-train -e 1 -d'; do
     # shellcheck disable=SC2086
     expect 1 $program "$work/scans"

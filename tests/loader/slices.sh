@@ -58,9 +58,9 @@ for i in 1 2 3 4 5 6 7 8; do # SOI, APP1 with the orientation, and the rest of t
         tail -c +3 "$from"
     } >"$work/turned/train/a/$i.jpg"
 done
-expect 0 dl2-transcode --quiet --survey "$work/turned"
+expect 0 dl2-transcode --quiet survey "$work/turned"
 is "$(grep '^orientation' "$work/out" | tr -s ' ')" 'orientation 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1' 'orientations'
-expect 0 dl2-transcode --quiet --copy --container=tar "$work/turned" "$work/turned-tar"
+expect 0 dl2-transcode --quiet copy --container=tar "$work/turned" "$work/turned-tar"
 for mode in "--train -i 64 --seed 4" "--train -i 200 --seed 5" "--train -i 96 --gray --seed 6 --batching completion" "--val -i 96"; do
     # shellcheck disable=SC2086
     bench $mode "$work/turned"
@@ -86,7 +86,7 @@ rm "$work/tar/jpeg-85/dl2-index.bin"
 bench --train -i 64 --seed 1 "$work/tar/jpeg-85"
 [ "$digest" = "$truth" ] || fail "other pixels without the index"
 [ "$bytes" -gt "$sliced" ] || fail "slices without an index"
-expect 0 dl2-transcode --quiet --index "$work/tar/jpeg-85"
+expect 0 dl2-transcode --quiet index "$work/tar/jpeg-85"
 bench --train -i 64 --seed 1 "$work/tar/jpeg-85"
 [ "$digest $bytes" = "$truth $sliced" ] || fail "$bytes bytes read with an index made anew, not $sliced"
 

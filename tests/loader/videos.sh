@@ -27,7 +27,7 @@ video src/walk/2.avi 40 -c:v libx264 -qp 1 -bf 2 -g 10
 video src/walk/3.mov 3 -c:v mjpeg -q:v 1 -pix_fmt yuvj420p
 
 # ---- As many frames as clips of the same frames in files (tests/python/test_videos.py says which)
-expect 0 dl2-transcode --quiet --frames fps=25 -c ppm src files
+expect 0 dl2-transcode --quiet frames --fps 25 -c ppm src files
 expect 0 dl2-load check src
 grep -q '6 videos, 0 bad' out || fail "$(cat out)"
 said '6 videos in 2 classes'

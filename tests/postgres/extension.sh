@@ -18,7 +18,7 @@ if grep -q 'define HAVE_LCMS 1' "$builddir/config.h" && grep -q 'define HAVE_PNG
     expect 0 "$builddir/tests/transcode/images" colours "$work/colours"
     cp "$work/colours/a/p3.png" "$work/colours/a/linear.png" "$work/src/val/rose"
 fi
-dl2-transcode --quiet --copy "$work/src" "$(at photos)" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "copy"; }
+dl2-transcode --quiet copy "$work/src" "$(at photos)" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "copy"; }
 codecs=$(dl2-transcode --list codecs | awk -F '\t' '$4 != "video" { print $1 }')
 for codec in $codecs; do
     quality="--q 40"
@@ -26,7 +26,7 @@ for codec in $codecs; do
     # shellcheck disable=SC2086
     dl2-transcode --quiet --codec "$codec" $quality "$work/src" "$work/variants/$codec" >"$work/out" 2>&1
     variant=$(echo "$work/variants/$codec"/*)
-    expect 0 dl2-transcode --quiet --copy "$variant" "$(at "v_$codec")"
+    expect 0 dl2-transcode --quiet copy "$variant" "$(at "v_$codec")"
     echo "$codec|$(find "$variant" -type f ! -name 'dl2-*' | wc -l)|0" >>"$work/wanted"
 done
 is "$(sql "select count(*) from photos where dl2_check(image) is not null")" \

@@ -23,7 +23,7 @@ fi
 
 # ---- What dl2-train gives
 make_images data 3 20 7 12
-expect 0 dl2-transcode --quiet --copy data "$(at photos)"
+expect 0 dl2-transcode --quiet copy data "$(at photos)"
 # ---- The example of docs/training.md, as it is but for the sizes; a second time, as after a first one that failed
 sed -n '/^    CREATE EXTENSION/,/GROUP BY name;$/s/^    //p' "$srcdir/docs/training.md" |
     sed "s/'resnet10', 'image-size', 64, 'batch', 64/'convnet', 'image-size', 8, 'batch', 8/" >example.sql
@@ -75,7 +75,7 @@ cat >configs <<'EOF'
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
 {"name": "c", "optimizer": "adamw", "epochs": 1.6, "ema": 0.9, "accumulate": 2}
 EOF
-hop() { run --seed 1 --device ref --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate "$@"; }
+hop() { run --seed 1 --device ref several --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate "$@"; }
 sql "alter role dl2 set log_statement = 'all'"
 expect 0 hop -d data --out by-ranks
 expect 0 hop -d "$(at photos)" --in-database --out in-database
@@ -93,7 +93,7 @@ sql "create table spoiled as select * from photos; alter table spoiled add prima
      update spoiled set image = '\\x00' where key = (select min(key) from gone);
      update spoiled set image = null where key = (select max(key) from gone)"
 echo '{"name": "a"}' >one
-expect 0 run --seed 1 --configs one --hop --hop-order fixed --ranks 2 -e 2 -d "$(at spoiled)" --skip-validation --in-database --out spoiled
+expect 0 run --seed 1 several --configs one --hop --hop-order fixed --ranks 2 -e 2 -d "$(at spoiled)" --skip-validation --in-database --out spoiled
 "${PYTHON3:-python3}" - $(sql "select min(key), max(key) from gone" | tr '|' ' ') <<'END' || fail "bad rows: $(grep -A4 '"bad"' spoiled/a/$REPORT; cat "$work/err")"
 import json, sys
 report = json.load(open("spoiled/a/experiment_report.json"))
@@ -101,9 +101,9 @@ assert sorted(text.split(": decode: ")[0] for text in report["bad"]) == [f"spoil
 assert report["completed"]
 END
 said "spoiled[train/c0/000]: decode: "
-expect 1 run --seed 1 --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --on-bad stop --out spoiled-stop
+expect 1 run --seed 1 several --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --on-bad stop --out spoiled-stop
 said ": decode: "
-expect 1 run --seed 1 --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --max-bad 0 --out spoiled-many
+expect 1 run --seed 1 several --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --max-bad 0 --out spoiled-many
 said "images cannot be used, above the limit of 0%"
 
 # A signal cancels the visits that the server is at, and --resume goes on from the checkpoints that they leave.
@@ -112,7 +112,7 @@ sql "create table brake (); create role trainee login; grant select on photos, b
      return true; end \$\$;
      create policy brakes on photos using (case when current_query() like 'SELECT dl2_fit%' then brake() else true end);
      alter table photos enable row level security; insert into brake default values"
-braked="--seed 1 --device ref --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate --in-database --out braked"
+braked="--seed 1 --device ref several --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate --in-database --out braked"
 trainee=$(at photos | sed 's/user=dl2/user=trainee/')
 (exec dl2-train $smallest $braked -d "$trainee") >/dev/null 2>err.braked &
 pid=$!

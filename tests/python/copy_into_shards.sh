@@ -9,7 +9,7 @@ plainly
 tried=
 # unpack SHARDS FOLDER: the files of a copy in shards. Class folders would give classes other numbers, and are refused.
 unpack() {
-    expect 0 dl2-transcode --quiet --copy --container=tar "$1" "$2.tars"
+    expect 0 dl2-transcode --quiet copy --container=tar "$1" "$2.tars"
     (cd "$2.tars" && find . -name '*.tar') >"$work/tars"
     while read -r shard; do # in the folder of its split
         mkdir -p "$2/${shard%/*}" && tar -C "$2/${shard%/*}" -xf "$2.tars/$shard" || fail "$shard"

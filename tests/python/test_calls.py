@@ -384,7 +384,7 @@ class Words(unittest.TestCase):
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
             targets mask_fill hold_timeout""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
-        options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
+        options = set(re.search(r"\*\) choices='(--.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
         self.assertLessEqual(of_the_program | of_the_dataset, options)
         self.assertLessEqual({name.replace("-", "_") for name in of_the_dataset},

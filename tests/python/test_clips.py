@@ -29,7 +29,7 @@ def make_clips():
 
 make_clips()
 for container in "gulp", "tar":
-    run("dl2-transcode", "--quiet", "--copy", f"--container={container}", root, f"{root}-{container}")
+    run("dl2-transcode", "--quiet", "copy", f"--container={container}", root, f"{root}-{container}")
 PLACES = root, f"{root}-gulp", f"{root}-tar"
 
 

@@ -45,7 +45,7 @@ class Samples(unittest.TestCase):
         plain = dl2.Dataset(flowers, "all")
         for container in "gulp", "tar":
             packed = f"{scratch.name}/{container}"
-            run("dl2-transcode", "--copy", f"--container={container}", "--quiet", flowers, packed)
+            run("dl2-transcode", "copy", f"--container={container}", "--quiet", flowers, packed)
             dataset = dl2.Dataset(packed, "all")
             self.assertEqual((list(dataset), dataset.keys, dataset.classes), (list(plain), plain.keys, plain.classes))
             for a, b in zip(epoch_of(loader(dl2.Dataset(flowers))), epoch_of(loader(packed))):
@@ -263,7 +263,7 @@ class Beside(unittest.TestCase):
             made = f"{scratch.name}/variants-{container}"
             run("dl2-transcode", "--quiet", "--codec=ppm", f"--container={container}", source, made)
             self.assertEqual(targets_of(f"{made}/ppm"), wanted)
-            run("dl2-transcode", "--quiet", "--copy", f"--container={('tar', 'folder')[number]}", f"{made}/ppm", f"{made}-copy")
+            run("dl2-transcode", "--quiet", "copy", f"--container={('tar', 'folder')[number]}", f"{made}/ppm", f"{made}-copy")
             self.assertEqual(targets_of(f"{made}-copy"), wanted)
 
 

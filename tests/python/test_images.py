@@ -325,7 +325,7 @@ class Masks(unittest.TestCase):
             for key in self.masks:
                 tar.add(f"{self.folder}/{key}.ppm", f"{key}.ppm")
                 tar.add(f"{self.folder}/{key}.png", f"{key}.png")
-        run("dl2-transcode", "--quiet", "--copy", "--container=gulp", f"{self.folder}.tar", f"{self.folder}.gulp")
+        run("dl2-transcode", "--quiet", "copy", "--container=gulp", f"{self.folder}.tar", f"{self.folder}.gulp")
         for batches in (self.load(f"{self.folder}.tar", image_size=24), self.load(f"{self.folder}.gulp", image_size=24),
                         self.load(image_size=24, decoded_cache_bytes=1 << 24), self.load(image_size=24, cache_bytes=1 << 24, io="threads"),
                         self.load(image_size=24, batching="aware")):

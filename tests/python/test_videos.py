@@ -100,7 +100,7 @@ class Videos(unittest.TestCase):
             self.assertEqual(numbers(loader), [[(2 * k + 1) * FRAMES // 14 for k in range(7)]] * len(VIDEOS))
 
     def test_random_frames_are_those_of_clips_of_images(self):
-        run("dl2-transcode", "--quiet", "--frames", "fps=25", "-c", "ppm", root, f"{root}-frames")
+        run("dl2-transcode", "--quiet", "frames", "--fps", "25", "-c", "ppm", root, f"{root}-frames")
         with self.loader(frames=5, frame_step=2) as videos, \
                 dl2.Loader(dl2.Dataset(f"{root}-frames", "all"), 4, SIDE, workers=2, frames=5, frame_step=2) as clips:
             starts = set()

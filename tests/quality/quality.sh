@@ -69,7 +69,7 @@ grep -q 'CIEDE2000 higher than 0.001:' "$work/out" || fail 'the bound of a metri
 run 0 --below psnr_rgb=90 "$work/ref" "$work/ref" # identical images have no PSNR, and nothing is wrong
 for wrong in ssim ssim= ssim=x ssim=nan vmaf=1 'ssim=1 '; do run 2 --below "$wrong" "$work/ref" "$work/fine"; done
 run 2 --below ssim=1 --below ssim=2 "$work/ref" "$work/fine"
-run 2 --below ssim=1 --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+run 2 --below ssim=1 crops --out "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
 
 # ---- As a network gets them: at the size that is asked for, also of a variant whose images were resized
 run 0 --metrics default,input_psnr,input_ssim --input-size 48 --json "$work/input.json" "$work/ref" "$work/fine"
@@ -82,7 +82,7 @@ grep -q '12 with inputs too small for SSIM' "$work/out" || fail 'inputs too smal
 run 1 --below input_psnr=90 --input-size 32 "$work/ref" "$work/fine"
 run 2 --input-size 32 "$work/ref" "$work/fine"
 said '--input-size has no effect without input_psnr or input_ssim'
-run 2 --input-size 32 --metrics input_ssim --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+run 2 --input-size 32 --metrics input_ssim crops --out "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
 expect 0 dl2-transcode --quiet --codec ppm --short 20,full "$work/ref" "$work/smaller"
 run 0 --metrics psnr_rgb,input_psnr --input-size 64 --csv "$work/input.csv" "$work/ref" "$work/smaller/ppm" "$work/smaller/ppm@20"
 # Nothing is lost but resolution: by inputs that shows.
@@ -147,7 +147,7 @@ done
 
 # ---- Heat maps: the same scale for all, and what has none is counted
 if dl2-transcode --list codecs | grep -q '^png'; then
-    run 0 --heatmap "$work/heat" --heatmap-limit 10 "$work/ref" "$work/fine" "$work/ref"
+    run 0 heatmap --out "$work/heat" --limit 10 "$work/ref" "$work/fine" "$work/ref"
     is "$(find "$work/heat" -name '*.png' | wc -l)" 20 'heat maps'
     [ -s "$work/heat/fine/b c/q\"uo,te.v2.png" ] || fail "not named after its key: $(find "$work/heat")"
     grep -q 'Heat maps (ssim): 20 in .*; none of 2 images behind the first 10' "$work/out" || fail 'what has no heat map is not counted'
@@ -156,15 +156,15 @@ if dl2-transcode --list codecs | grep -q '^png'; then
     awk 'BEGIN { for (i = 0; i < 124 * 40; i++) printf "%c%c%c", 1, 34, 78 }' | LC_ALL=C tr '\001' '\000' >>"$work/none.ppm"
     run 0 --metrics psnr_rgb --json "$work/heat.json" "$work/none.ppm" "$work/heat/ref/a/8.png" "$work/heat/fine/a/8.png"
     is "$(grep -c '"lossless": true' "$work/heat.json")" 2 'a heat map without an error'
-    run 0 --heatmap "$work/heat" --heatmap-of squared "$work/ref" "$work/fine"
+    run 0 heatmap --out "$work/heat" --of squared "$work/ref" "$work/fine"
     grep -q 'Heat maps (squared): 11 in' "$work/out" || fail 'no heat maps of squared errors'
-    run 0 --heatmap "$work/heat" "$work/ref" "$work/fine"
+    run 0 heatmap --out "$work/heat" "$work/ref" "$work/fine"
     grep -q 'none of 1 images that are too small for SSIM' "$work/out" || fail 'too small for a heat map, not counted'
-    run 2 --heatmap "$work/heat" "$work/ref" "$work/fine" "$work/fine/."
+    run 2 heatmap --out "$work/heat" "$work/ref" "$work/fine" "$work/fine/."
 fi
-for option in --heatmap-limit=3 --heatmap-of=ssim; do
+for option in --limit=3 --of=ssim; do
     run 2 $option "$work/ref" "$work/fine"
-    said 'has no effect without --heatmap'
+    said "${option%=*} is not an option of the command score, but of heatmap"
 done
 
 # ---- Missing, of another size, unreadable, twice there, without a reference
@@ -374,11 +374,11 @@ else
     noise "$work/look/ref/wide.ppm" 400
     noise "$work/look/fine/wide.ppm" 210
     cp -R "$work/look/fine" "$work/look/other"
-    run 2 --crops "$work/crops" "$work/look/ref" "$work/look/fine"
-    said 'say with --json-dir where the scores are'
-    run 1 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    run 2 crops --out "$work/crops" "$work/look/ref" "$work/look/fine"
+    said 'crops: --json-dir must name the folder of the scores'
+    run 1 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
     run 0 --json-dir "$work/scores" --csv "$work/look.csv" "$work/look/ref" "$work/look/fine" "$work/look/other"
-    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
+    run 0 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
     # The key that was chosen by METRIC as KIND.
     chosen() {
         "$PYTHON3" -c 'import json, sys
@@ -395,11 +395,11 @@ for crop in json.load(open(sys.argv[1]))["crops"]:
     # By a metric of which lower is better, the worst is the highest.
     run 0 --metrics ciede2000 --json-dir "$work/lower" --csv "$work/look.csv" "$work/look/ref" "$work/look/fine"
     grep -q '"max": ' "$work/lower/fine.json" || fail 'no maximum'
-    run 0 --crops "$work/crops" --json-dir "$work/lower" "$work/look/ref" "$work/look/fine"
+    run 0 crops --out "$work/crops" --json-dir "$work/lower" "$work/look/ref" "$work/look/fine"
     awk -F, 'NR > 1 { print $(NF - 1), $2 }' "$work/look.csv" | LC_ALL=C sort -gr | cut -d ' ' -f 2 >"$work/ranked"
     is "$(chosen ciede2000 worst | cut -d ' ' -f 1)" "$(sed -n 1p "$work/ranked")" 'the worst image by CIEDE2000'
     is "$(chosen ciede2000 best | cut -d ' ' -f 1)" "$(sed -n 4p "$work/ranked")" 'the best image by CIEDE2000'
-    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
+    run 0 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
     # Small images are shown whole, losslessly; of a large one the part that differs most.
     for kind in median worst; do
         read -r key original variant <<KEY
@@ -413,15 +413,15 @@ KEY
     done
     rm "$work/look"/*/[0-9].ppm
     run 0 --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
-    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    run 0 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
     is "$(sed -n 's/.*"\(x\|y\|width\|height\)": \(.*\),/\2/p' "$work/crops/crops.json" | head -4 | tr '\n' ' ')" \
         "128 0 128 128 " 'the window'
     # Scores of images that are gone, and of none: no crops, no failure.
     mv "$work/look/ref/wide.ppm" "$work/look/ref/renamed.ppm"
-    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
+    run 0 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine"
     grep -q '"crops": \[\]' "$work/crops/crops.json" || fail 'crops of an image that is gone'
-    run 1 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref/renamed.ppm" "$work/look/fine"
-    said '--crops is for datasets'
+    run 1 crops --out "$work/crops" --json-dir "$work/scores" "$work/look/ref/renamed.ppm" "$work/look/fine"
+    said 'crops are of datasets, not of files'
 fi
 
 # ---- On a card: not built, no card here, or the same figures

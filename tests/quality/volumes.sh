@@ -25,7 +25,7 @@ sed 's/"[a-z_]*cpu_seconds": [^,]*//' "$work/scores.json" >"$work/one"
 sed 's/"[a-z_]*cpu_seconds": [^,]*//' "$work/parts.json" >"$work/two"
 cmp "$work/one" "$work/two" || fail "parts score otherwise"
 
-for option in '--metrics ssim' '--below ssim=0.5' "--heatmap $work/maps" "--codec-compare $work/viewer" '--background ffffff' \
+for option in '--metrics ssim' '--below ssim=0.5' "heatmap --out $work/maps" "--codec-compare $work/viewer" '--background ffffff' \
     '--input-size 32 --metrics input_psnr'; do
     # shellcheck disable=SC2086
     expect 1 dl2-quality $option "$work/reference" "$work/variant"

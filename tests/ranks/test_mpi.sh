@@ -31,8 +31,8 @@ moved() { grep '"bytes_moved"' $1/$REPORT; }
 is "$(moved local3)" "$(moved mpi3)" "bytes that either transport moved"
 # Models that hop need no more of the transport than their ranks' numbers.
 printf '%s\n' '{"name": "a"}' '{"name": "b", "lr": 0.01}' '{"name": "c", "optimizer": "adamw"}' >configs
-expect 0 run -d data --configs configs --hop --hop-order fixed --ranks 2 --out hop-local
-expect 0 mpi -n 2 dl2-train $smallest -d data --configs configs --hop --hop-order fixed --out hop
+expect 0 run -d data several --configs configs --hop --hop-order fixed --ranks 2 --out hop-local
+expect 0 mpi -n 2 dl2-train $smallest -d data several --configs configs --hop --hop-order fixed --out hop
 for model in a b c; do same hop-local/$model/$CK hop/$model/$CK "$model hops over ranks of either transport"; done
 # A run begun by one can be resumed by the other.
 expect 0 mpi -n 2 dl2-train $smallest $options --out parts --run-epochs 1.5

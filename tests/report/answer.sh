@@ -15,10 +15,10 @@ expect 0 dl2-report "$study" -o "$report/report.html"
 cp "$work/out" "$work/printed"
 
 # The same sentences, and no look at the study.
-expect 0 dl2-report --answer "$study"
-cmp "$work/out" "$work/printed" || fail '--answer prints something else'
-expect 2 dl2-report --answer --tolerance 5 "$study"
-said '--tolerance has no effect with --answer'
+expect 0 dl2-report answer "$study"
+cmp "$work/out" "$work/printed" || fail 'answer prints something else'
+expect 2 dl2-report answer --tolerance 5 "$study"
+said '--tolerance is not an option of the command answer'
 
 # Verdicts, and their reasons.
 "$PYTHON3" - "$report" "$work/printed" <<'PY' || fail 'answer.json: see above'
@@ -83,7 +83,7 @@ expect 1 dl2-report "$study" -o "$work/own/report.html"
 said "$work/own/answer.json may not be dl2-report's"
 is "$(cat "$work/own/answer.json")" '{"schema": "mine"}' 'a file of another kind'
 rm -r "$report"
-expect 1 dl2-report --answer "$study"
+expect 1 dl2-report answer "$study"
 said "answer.json"
 
 # A variant of resized images is one of a sequence of its own, and its scores are left out; all bits per pixel are of the

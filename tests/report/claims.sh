@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# dl2-report with predictions: both sources of chance, broken files, and --decide.
+# dl2-report with predictions: both sources of chance, broken files, and decide.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"
 [ -n "${PYTHON3:-}" ] || skip "Python is not installed: it writes the predictions"
@@ -82,9 +82,9 @@ says "$work/out" "webp-50 is the smallest variant shown to lose less than 3 poin
 # For dl2-study: what is decided, and how many seeds the next look needs.
 need_python json python3
 decides() { # TOLERANCE, and "VARIANT STATE SEEDS" of each
-    expect 0 dl2-report --interim 2,3,5 --tolerance "$1" --decide "$study"
+    expect 0 dl2-report --interim 2,3,5 --tolerance "$1" decide "$study"
     shift
-    "$PYTHON3" - "$work/out" "$@" <<'PY' || fail "--decide: see above"
+    "$PYTHON3" - "$work/out" "$@" <<'PY' || fail "decide: see above"
 import json, sys
 told = json.load(open(sys.argv[1]))
 assert told["schema"] == "dl2-decisions/1", told
@@ -104,6 +104,6 @@ decides 6 "jpeg-05 behind 0" "jpeg-10 beyond 0" "jpeg-50 within 0" "webp-50 with
 expect 0 report --interim 2,3,5 --tolerance 6 "$study"
 says "$page" "looks after 2, 3 and 5; all looks share the 2.5%"
 for looks in 3,2 1,2 x 2,,3 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18; do
-    expect 2 dl2-report --interim "$looks" --decide "$study"
+    expect 2 dl2-report --interim "$looks" decide "$study"
 done
 exit 0

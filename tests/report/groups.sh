@@ -57,31 +57,31 @@ said "puts all 62 validation images into one group"
 awk 'BEGIN { for (i = 0; i < 62; i++) {
     printf "{\"key\": \"val/c/%s\"}\n", i < 60 ? sprintf("p%02d-%d", i / 3, i % 3) : "other" i
     printf "{\"key\": \"train/c/%d\"}\n", i } }' >"$study/variants/jpeg-50/dl2-variant.jsonl"
-expect 0 dl2-report --detectable "$work/detectable" --group 'regex:p([0-9]+)-' "$study"
+expect 0 dl2-report detectable --output "$work/detectable" --group 'regex:p([0-9]+)-' "$study"
 is "$(cat "$work/out")" "62 validation images in 22 groups: by their choice alone, 95% intervals of a change will reach about 6.3 points to each side, where 4% of the images change, and up to 11.2 if images of a group change together. Hardly any variant can be shown to lose less than 1 point: have more validation images, or a larger tolerance." 'what is detectable'
 cmp "$work/out" "$work/detectable" || fail "the file says something else"
-expect 0 dl2-report --detectable "$work/detectable" --tolerance 7 "$study"
+expect 0 dl2-report detectable --output "$work/detectable" --tolerance 7 "$study"
 is "$(cat "$work/out")" "62 validation images: by their choice alone, 95% intervals of a change will reach about 6.0 points to each side, where 4% of the images change." 'without groups'
-expect 2 dl2-report --detectable "$work/detectable" --title x "$study"
-said '--title has no effect with --detectable'
+expect 2 dl2-report detectable --output "$work/detectable" --title x "$study"
+said '--title is not an option of the command detectable'
 # Splits by other names; a split that training draws, a fifth of 250 images; and a variant by itself.
 list=$study/variants/jpeg-50/dl2-variant.jsonl
 for split in validation Valid val2017 images/val; do
     awk -v folder=$split 'BEGIN { for (i = 0; i < 62; i++) printf "{\"key\": \"%s/%d\"}\n{\"key\": \"valley/%d\"}\n", folder, i, i }' >"$list"
-    expect 0 dl2-report --detectable "$work/detectable" --tolerance 7 "$study/variants/jpeg-50"
+    expect 0 dl2-report detectable --output "$work/detectable" --tolerance 7 "$study/variants/jpeg-50"
     is "$(cut -d: -f1 "$work/out")" '62 validation images' "the split $split"
 done
 awk 'BEGIN { for (i = 0; i < 250; i++) printf "{\"key\": \"c/p%d\"}\n", i / 2 }' >"$list"
-expect 0 dl2-report --detectable "$work/detectable" --tolerance 8 "$study"
+expect 0 dl2-report detectable --output "$work/detectable" --tolerance 8 "$study"
 drawn='Training draws the split, by default 20% of 250 images for validation. 50 validation images: by their choice alone, 95% intervals of a change will reach about 7.0 points to each side, where 4% of the images change.'
 is "$(cat "$work/out")" "$drawn" 'a split that training draws'
-expect 0 dl2-report --detectable "$work/detectable" --tolerance 8 --group 'regex:p([0-9]+)' "$study"
+expect 0 dl2-report detectable --output "$work/detectable" --tolerance 8 --group 'regex:p([0-9]+)' "$study"
 is "$(cat "$work/out")" "$drawn Groups are not counted here: images of a group come into both splits, and accuracies are too high; make splits that keep groups together." 'groups of a split that training draws'
 printf '{"key": "a"}\n{"key": "b"}\n' >"$list"
-expect 0 dl2-report --detectable "$work/detectable" "$study"
+expect 0 dl2-report detectable --output "$work/detectable" "$study"
 is "$(cat "$work/out")" 'Training draws the split, by default 20% of 2 images for validation. 0 validation images: no change can be shown.' 'hardly any images'
 rm "$list"
-expect 0 dl2-report --detectable "$work/detectable" "$study"
+expect 0 dl2-report detectable --output "$work/detectable" "$study"
 none="There is no list of the variants' images here, so how small a change the validation images can show is not known before training."
 is "$(cat "$work/out" "$work/detectable")" "$none
 $none" 'without a list'

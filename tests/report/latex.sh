@@ -11,8 +11,8 @@ trainings "$study" jpeg-50 small 0.690 0.702 0.703
 trainings "$study" jpeg_444-50 small 0.690 0.702 0.704
 
 # What has no effect, and what cannot be drawn, is an error.
-expect 2 dl2-report --decide --latex "$plots" "$study"
-said '--latex has no effect where no page is written'
+expect 2 dl2-report decide --latex "$plots" "$study"
+said '--latex is not an option of the command decide, but of page'
 load "$work/bare" raw 900
 expect 1 dl2-report --latex "$plots" "$work/bare" -o "$work/bare.html"
 said '--latex has no effect: there are no plots'

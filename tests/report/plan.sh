@@ -38,7 +38,7 @@ says "$plan" '"schema": "dl2-plan/1"' '"error": 0.025' '"spent": 0.75' '"jpeg-50
 says "$page" "this one, look 1, has 1.9%"
 cp "$plan" "$work/first.json"; cp "$page" "$work/first.html"
 expect 0 report
-expect 0 dl2-report --decide "$study"
+expect 0 dl2-report decide "$study"
 cmp "$plan" "$work/first.json" && cmp "$page" "$work/first.html" || fail "the same report is another look"
 
 # Elsewhere: no look, whatever is asked, and what no option asks is what the study's own page asks.
@@ -60,8 +60,8 @@ cp "$plan" "$work/first.json"; cp "$work/out" "$work/printed"
 elsewhere
 cmp "$work/out" "$work/printed" || fail "elsewhere the answer is another"
 cmp "$plan" "$work/first.json" || fail "a page elsewhere is a look"
-expect 0 dl2-report --decide "$study"
-cmp "$plan" "$work/first.json" || fail "--decide asks something else"
+expect 0 dl2-report decide "$study"
+cmp "$plan" "$work/first.json" || fail "decide asks something else"
 elsewhere --tolerance 0 # is a tolerance, too
 says "$work/out" "less than 0 points"
 # After several looks it is the one that the study's page shows.
@@ -163,7 +163,7 @@ expect 0 report --interim 2,3,5
 noted "Changed after results were seen: seeds 3 4 5 added, other numbers of seeds to look at (look 4 of this plan)."
 says "$plan" '"spent": 1.0,'
 expect 0 report --tolerance 2
-noted "Earlier looks have spent the whole error of this plan: no more can be claimed. dl2-report --new-plan starts another."
+noted "Earlier looks have spent the whole error of this plan: no more can be claimed. dl2-report new-plan starts another."
 
 # Groups of images are a part of the question.
 if [ -n "${PYTHON3:-}" ]; then
@@ -196,20 +196,20 @@ fi
 
 # A plan is given up by its own command, and later pages say so.
 again
-expect 1 dl2-report --new-plan "$study"
+expect 1 dl2-report new-plan "$study"
 says "$work/err" "$plan: no plan to give up"
 expect 0 report --tolerance 2
-expect 0 dl2-report --new-plan "$study"
-expect 1 dl2-report --new-plan "$study"
+expect 0 dl2-report new-plan "$study"
+expect 1 dl2-report new-plan "$study"
 trained 4
 expect 0 report
 noted "1 earlier plan of this study was given up."
 silent "$work/out" "Changed after"
 says "$plan" '"given_up": "20' '"spent": 0.75'
-expect 0 dl2-report --new-plan "$study"
+expect 0 dl2-report new-plan "$study"
 expect 0 report
 noted "2 earlier plans of this study were given up."
-expect 2 dl2-report --new-plan --decide "$study"
+expect 2 dl2-report new-plan decide "$study"
 
 # Broken: named, and neither used nor replaced.
 cp "$plan" "$work/good.json"
@@ -217,7 +217,7 @@ spoiled() {
     cp "$plan" "$work/spoiled.json"
     rm -f "$page"
     expect 1 report
-    says "$work/err" "$plan" "dl2-report --new-plan"
+    says "$work/err" "$plan" "dl2-report new-plan"
     [ ! -e "$page" ] || fail "a page in spite of a broken plan"
     cmp "$plan" "$work/spoiled.json" || fail "a broken plan was replaced"
     cp "$work/good.json" "$plan"
@@ -234,7 +234,7 @@ for change in 's/"error": 0.02[0-9]*/"error": 0.5/' 's/"spent": 0.75/"spent": -1
     spoiled
 done
 : >"$plan"
-expect 0 dl2-report --new-plan "$study"
+expect 0 dl2-report new-plan "$study"
 says "$plan" '"broken": "'
 expect 0 report
 noted "1 earlier plan of this study was given up."
@@ -257,13 +257,13 @@ noted "Changed after results were seen: seed 4 added (look 2 of this plan)."
 # Where it can't be written: said, and the answer is given.
 again
 : >"$study/report"
-expect 0 dl2-report --decide "$study"
+expect 0 dl2-report decide "$study"
 says "$work/err" "This look at the results was not recorded" "$study/report"
 says "$work/out" webp-50
 rm "$study/report"
 if [ "$(id -u)" -ne 0 ]; then
     chmod a-w "$study"
-    expect 0 dl2-report --decide "$study"
+    expect 0 dl2-report decide "$study"
     chmod u+w "$study"
     says "$work/err" "This look at the results was not recorded"
 fi

@@ -91,7 +91,7 @@ said "the study has no codec 'avif'; it has jpeg, webp"
 expect 1 dl2-report --range vmaf=1:2 "$work/codecs" -o "$work/codecs.html"
 said "the study has no scores by 'vmaf'; it has psnr_rgb, ssim"
 expect 2 dl2-report --range psnr_rgb=2:1 "$work/codecs"
-expect 2 dl2-report --decide --anchor webp "$work/codecs"
+expect 2 dl2-report decide --anchor webp "$work/codecs"
 rm -r "$work/codecs"/*/jpeg-*
 expect 1 dl2-report --anchor webp "$work/codecs" -o "$work/codecs.html"
 said 'compare codecs'
@@ -150,7 +150,7 @@ says "$page" "Before training on a variant" \
     "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.1</small></td></tr>"
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
 says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
-expect 0 dl2-report --forecast "$study"
+expect 0 dl2-report forecast "$study"
 says "$work/out" '"schema": "dl2-forecasts/1"' '"variant": "jpeg-10"' '"half": ' # for dl2-study
 
 # ---- What the survey found

@@ -131,7 +131,7 @@ said "tools/train/jpeg-10/small/seed-1/experiment_report.json"
 says "$page" "tools"
 expect 1 report birds nowhere
 said "nowhere is not a folder"
-for option in --decide --forecast --command=x --trainings=x --bootstrap=9 --accuracy=9; do
+for option in --command=x --trainings=x --bootstrap=9 --accuracy=9; do
     expect 2 report $option birds flowers
     said "has no effect on several studies"
 done

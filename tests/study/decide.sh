@@ -24,7 +24,7 @@ fi
 expect 0 decide
 trained >last
 grep -q 'ppm/convnet/seed-3' last && fail "seeds are added to what is decided"
-dl2-report --interim 2,3,4 --tolerance 40 --decide "$work/results" >decided || fail "--decide"
+dl2-report --interim 2,3,4 --tolerance 40 decide "$work/results" >decided || fail "decide"
 grep -q '"seeds": [1-9]' decided && fail "ended before all was decided: $(cat decided)"
 if grep -q 'jpeg-01/convnet/seed-3' last; then
     grep -q 'raw/convnet/seed-3' last || fail "nothing to compare a seed with"
@@ -49,7 +49,7 @@ grep -q '^train/jpeg-85/convnet/seed-2, beside others$' out && grep -q 'first ro
 expect 0 decide OUT=grouped GROUP=survey
 grep -qF '(grouped/survey-groups.tsv)' grouped/report/report.html || fail "decided without groups"
 rm grouped/survey-groups.tsv
-expect 0 decide OUT=grouped GROUP=survey train # dl2-report --decide would miss them
+expect 0 decide OUT=grouped GROUP=survey train # dl2-report decide would miss them
 [ -f grouped/survey-groups.tsv ] || fail "decided without groups"
 
 # Wrong values are refused before anything is made.
@@ -69,7 +69,7 @@ for word; do [ "\$word" != --list ] || exec "$builddir/dl2-train" "\$@"; done
 report=experiment_report
 for word; do
     case \$last in --out) out=\$word ;; esac
-    case \$word in --evaluate) report=evaluation_report ;; esac
+    case \$word in evaluate) report=evaluation_report ;; esac
     last=\$word
 done
 [ ! -e slow ] || sleep 1.1
@@ -82,9 +82,9 @@ cat >programs/dl2-report <<END
 while [ \$# -gt 0 ]; do
     case \$1 in
     --help) exit ;;
-    --detectable) : >"\$2" && exit ;;
-    --forecast) exec cat forecasts.json ;;
-    --decide) echo decided >>trained; exec cat decisions.json ;;
+    detectable) while [ "\$1" != --output ]; do shift; done; : >"\$2" && exit ;;
+    forecast) exec cat forecasts.json ;;
+    decide) echo decided >>trained; exec cat decisions.json ;;
     esac
     shift
 done
@@ -119,5 +119,5 @@ is "$(cat order)" "$(two raw jpeg-10 jpeg-90)decided" "the order without a forec
 # What is not dl2-report's JSON ends the study.
 echo 'convnet jpeg-10 open 3' >decisions.json
 expect 1 stand_in
-said 'dl2-report --decide did not print dl2-decisions/1'
+said 'dl2-report decide did not print dl2-decisions/1'
 exit 0

@@ -136,7 +136,7 @@ grep -q 'EPOCHS=2' results/report/report.html || fail "no new report"
 # ---- TRAINERS trainings at once, and no more than make's -j allows; what measures has the machine to itself
 instead dl2-train <<END
 what=training
-case " \$* " in *' --measure '*) what=alone ;; esac
+case " \$* " in *' measure '*) what=alone ;; esac
 echo "\$what +1" >>at-once
 for try in \$(seq 100); do # until as many have begun as are to run at once
     [ \$what = alone ] || [ "\$(grep -c 'training +' at-once)" -ge "\$(cat together)" ] && break

@@ -12,7 +12,7 @@ field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -n 1; }
 
 # Every goal that the help texts name can be asked for in a checkout and in a build folder.
 dl2-study --help >help || fail "help"
-names=$(sed '/^Commands:/,$d' help | sed -n 's/^  \([a-z-]*[a-z]\)   *[^ ].*/\1/p')
+names=$(sed '1,/^Goals/d; /^Examples/,$d' help | sed -n 's/^  \([a-z-]*[a-z]\)   *[^ ].*/\1/p')
 for name in study survey matrix throughput study-quality study-time study-bytes study-regimens study-loading study-codec \
     forecast; do
     echo "$names" | grep -qx "$name" || fail "the help texts don't name $name"

@@ -28,7 +28,7 @@ hang() {
     rm "programs/$1"
     cat >"programs/$1" <<END
 #!/bin/sh
-for word; do case \$word in --list | --help | --version | --identify) exec "$builddir/$1" "\$@" ;; esac; done
+for word; do case \$word in --list | --help | --version | identify) exec "$builddir/$1" "\$@" ;; esac; done
 touch started
 $2
 END

@@ -8,8 +8,8 @@ plainly
 small() { study QUALITIES=50 SEEDS=1 ROUNDS=1 "$@"; }
 stamp() { sleep 0.05; touch mark; sleep 0.05; }
 made() { find "$1" -newer mark -type f ! -path '*/.make/*' ! -path '*/report/*' ! -path '*/study-plan.json' ! -name log | LC_ALL=C sort; }
-pack() { rm -rf "$1"; expect 0 dl2-transcode --quiet --copy --container="$1" data "$1"; }
-fingerprint() { expect 0 dl2-transcode --identify "$1"; sed -n 's/^fingerprint	//p' "$work/out"; }
+pack() { rm -rf "$1"; expect 0 dl2-transcode --quiet copy --container="$1" data "$1"; }
+fingerprint() { expect 0 dl2-transcode identify "$1"; sed -n 's/^fingerprint	//p' "$work/out"; }
 
 mv data/train/fine/1.png 'data/train/fine/a b.png'
 expect 0 small variants
@@ -23,7 +23,7 @@ done
 expect 0 small DATASET=tar OUT=of-tar
 grep -q '<title>.*tar.*</title>' of-tar/report/report.html || fail "the report is not called after the shards"
 grep -qF "DATASET=$work/tar" of-tar/report/report.html || fail "the command names no shards"
-expect 0 dl2-transcode --quiet --index tar
+expect 0 dl2-transcode --quiet index tar
 stamp
 expect 0 small DATASET=tar OUT=of-tar
 [ -z "$(made of-tar)" ] || fail "made again: $(made of-tar)"
@@ -37,7 +37,7 @@ expect 0 small DATASET=tar OUT=of-tar train
 is "$(made of-tar | grep -c experiment_report)" 2 "trainings on changed shards"
 
 # ---- One file
-cp -R data/train all && expect 0 dl2-transcode --quiet --copy --container=tar all one || exit 99
+cp -R data/train all && expect 0 dl2-transcode --quiet copy --container=tar all one || exit 99
 expect 0 small DATASET=one/shard-000000.tar OUT=of-one variants
 [ -f of-one/variants/jpeg-50/fine/2.jpg ] || fail "no variant of one file"
 

@@ -20,7 +20,7 @@ until "$DL2_S3_PYTHON" -c 'import boto3, os; boto3.client("s3", endpoint_url=os.
     [ $((tries += 1)) -lt 100 ] || { cat "$work/err" >&2; fail 'no bucket'; }
     sleep 0.2
 done
-expect 0 dl2-transcode --quiet --copy --container=tar data s3://bucket/photos
+expect 0 dl2-transcode --quiet copy --container=tar data s3://bucket/photos
 store() { study DATASET=s3://bucket/photos VARIANTS=s3://bucket/sweep OUT=results QUALITIES=10 SEEDS=1 ROUNDS=1 "$@"; }
 expect 0 store
 is "$(find results/variants -type f)" results/variants/jpeg-10/dl2-variant.json "files of the variant"

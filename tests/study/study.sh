@@ -35,7 +35,7 @@ grep -q '"trainers": 1' results/throughput/convnet/raw/round-1.json || fail "not
 grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the report's path isn't said"
 
 # Nothing twice, but the answer.
-dl2-report --answer results >"$work/answer" && [ -s "$work/answer" ] || fail "no answer"
+dl2-report answer results >"$work/answer" && [ -s "$work/answer" ] || fail "no answer"
 echo "The report: $work/results/report/report.html" >>"$work/answer"
 tail -n "$(wc -l <"$work/answer")" "$work/out" | cmp - "$work/answer" || fail "the study ends without its answer"
 mark

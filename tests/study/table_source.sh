@@ -9,7 +9,7 @@ serve
 . "$srcdir/tests/study/study_lib.sh"
 mv data/train/fine/1.png 'data/train/fine/a b.png'
 mv data/val/coarse/1.png "data/val/coarse/it's \$1.png"
-expect 0 dl2-transcode --quiet --copy data "$(at photos)"
+expect 0 dl2-transcode --quiet copy data "$(at photos)"
 table() { study DATASET="$(at photos)" VARIANTS="$(at small)" OUT=results QUALITIES=10 SEEDS=1 ROUNDS=1 "$@"; }
 stamp() { sleep 0.05; touch mark; sleep 0.05; }
 made() { find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/study-plan.json | LC_ALL=C sort; }
@@ -52,7 +52,7 @@ is "$(sql "select count(distinct image) from small_jpeg_10 where key in ('train/
 # ---- Somebody else's table; then a view, whose images the server reads
 sql "create table theirs as select number as id, split as fold, label as species, image as jpeg from photos"
 sql "create view seen as select * from theirs"
-fingerprint() { expect 0 dl2-transcode --identify "$1"; sed -n 's/^fingerprint	//p' "$work/out"; }
+fingerprint() { expect 0 dl2-transcode identify "$1"; sed -n 's/^fingerprint	//p' "$work/out"; }
 columns='&key=id&image=jpeg&label=species&split=fold'
 for name in theirs seen; do
     first=$(fingerprint "$(at $name)$columns")

@@ -10,7 +10,7 @@ BEST=best.safetensors
 options="-d data -e 6 --val other --val data --lr 0.02 --lr-policy linear --warmup 2 --keep-best --step-log --ema 0.3"
 # is_best FOLDER: its best.safetensors is that of the report's best epoch, by an evaluation.
 is_best() {
-    expect 0 dl2-train --quiet -j 2 --threads 1 --evaluate "$1/$BEST" --val other --out "$1/of-best"
+    expect 0 dl2-train --quiet -j 2 --threads 1 evaluate "$1/$BEST" --val other --out "$1/of-best"
     "${PYTHON3:-python3}" - "$1/$REPORT" "$1/of-best/evaluation_report.json" <<'PY' || fail "$1: not the best epoch's weights"
 import json, sys
 run, evaluation = (json.load(open(path)) for path in sys.argv[1:])

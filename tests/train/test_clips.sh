@@ -14,7 +14,7 @@ if ! slow; then
     expect 0 run -d shapes $clips -e 6 --validate-every 0 --out learned
     awk -v a="$(top1 learned/$REPORT)" 'BEGIN { exit !(a >= 0.8) }' || fail "$(cat learned/$REPORT)"
     # Its own settings come with the weights.
-    expect 0 dl2-train --quiet --evaluate learned/$CK --val shapes --out evaluated
+    expect 0 dl2-train --quiet evaluate learned/$CK --val shapes --out evaluated
     [ "$(top1 evaluated/evaluation_report.json)" = "$(top1 learned/$REPORT)" ] || fail "$(cat evaluated/evaluation_report.json)"
 fi
 
@@ -27,7 +27,7 @@ expect 0 run -d few $few --frame-step 1 --out one
 expect 0 run -d few $few --frame-step 1 --run-epochs 1 --out parts
 expect 0 run -d few $few --frame-step 1 -j 1 --resume --out parts
 same one/$CK parts/$CK "a run in two parts"
-expect 0 dl2-transcode --quiet --copy --container=gulp few few-gulp
+expect 0 dl2-transcode --quiet copy --container=gulp few few-gulp
 expect 0 run -d few-gulp $few --frame-step 1 --out gulp
 same one/$CK gulp/$CK "clips of a folder and of GulpIO"
 expect 0 run -d few $clips -e 2 --cutmix 1 --frame-sampling uniform --skip-validation --out uniform
@@ -50,7 +50,7 @@ refused 'clips of 7 frames of 16x16 are too small for convcolumn'
 expect 2 run -d few --frames 2 --out bad
 refused '--frames 2: convnet sees single images'
 expect 2 run -d few $clips --cache-decoded 1M --out bad
-expect 2 dl2-train --quiet --evaluate one/$CK --val few --sensitivity out.json --out bad
+expect 2 dl2-train --quiet evaluate one/$CK --val few --sensitivity out.json --out bad
 refused '--sensitivity is for networks that see images'
 
 # Noise has clips, too.

@@ -11,7 +11,7 @@ cat >configs <<'END'
 {"name": "c", "optimizer": "adamw", "epochs": 1.6, "weight-decay": 0, "ema": 0.9}
 {"name": "d", "accumulate": 2, "nesterov": true, "label-smoothing": 0, "freeze": false}
 END
-together() { run -d data --seed 1 --configs configs "$@"; }
+together() { run -d data --seed 1 several --configs configs "$@"; }
 expect 0 run -d data --out a --seed 1
 expect 0 run -d data --out b --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1
 expect 0 run -d data --out c --seed 1 --optimizer adamw -e 1.6 --weight-decay 0 --ema 0.9
@@ -41,7 +41,7 @@ rm behind/b/$CK
 expect 0 together --out behind --resume
 all_same behind "one model that begins anew"
 expect 0 together --out killed --run-epochs 1
-dl2-train $smallest -d data --seed 1 --configs configs --out killed --resume --checkpoint-every 0.2 >/dev/null 2>&1 &
+dl2-train $smallest -d data --seed 1 several --configs configs --out killed --resume --checkpoint-every 0.2 >/dev/null 2>&1 &
 process=$!
 await "no second part" grep -q '"position": 2' killed/a/$REPORT
 kill -9 $process 2>/dev/null
@@ -54,7 +54,7 @@ cat >wild <<'END'
 {"name": "wild", "lr": 1e6, "warmup": 0, "momentum": 0.99, "epochs": 30}
 {"name": "a"}
 END
-expect 1 run -d data --seed 1 --configs wild --out wild-out
+expect 1 run -d data --seed 1 several --configs wild --out wild-out
 said 'wild: training diverged'
 said 'lower --lr'
 same a/$CK wild-out/a/$CK "beside one that diverged"
@@ -73,7 +73,7 @@ said ', and --cache and --cache-decoded 0.0 MiB' # no more than there are images
 # wrong LINE TEXT...: the line is refused with its number, and nothing is written.
 wrong() {
     printf '{"name": "first"}\n%s\n' "$1" >wrong
-    expect 2 run -d data --configs wrong --out wrong-out
+    expect 2 run -d data several --configs wrong --out wrong-out
     said 'wrong:2: '
     shift
     for text; do said "$text"; done
@@ -91,7 +91,7 @@ wrong '{"name": "x", "lr": "high"}' '"lr": it is not a number'
 wrong '{"name": "x", "lr": -1}' '"lr": ' 'is not between'
 wrong '{"name": "x", "nesterov": 1}' '"nesterov": it is not true or false'
 printf '{"name": "x", "export": "w"}\n{"name": "y", "export": "w"}\n' >wrong
-expect 2 run -d data --configs wrong --out wrong-out
+expect 2 run -d data several --configs wrong --out wrong-out
 said "wrong:2: \"export\": 'w' is that of 'x'"
 wrong '{"name": "x", "arch": 5}' '"arch": it is not a text'
 wrong '{"name": "x", "arch": "vgg"}' '--arch: '
@@ -101,19 +101,19 @@ wrong '{"name": "x", "lr": 1, "lr": 2}' 'it is not JSON'
 wrong '[1]' 'it is not an object'
 wrong '{"name": "x"' 'it is not JSON'
 printf '{"name": "x"}\n{"name": "y", "arch": "resnet18"}\n' >wrong
-expect 2 dl2-train -d data -a convnet --configs wrong --out wrong-out
+expect 2 dl2-train -d data -a convnet several --configs wrong --out wrong-out
 said 'wrong:2: images of resnet18 have 224 pixels'
-expect 2 run -d data --configs wrong --out wrong-out --val-crop squash --val-resize 40
+expect 2 run -d data several --configs wrong --out wrong-out --val-crop squash --val-resize 40
 said 'wrong:1: --val-resize has no effect with --val-crop squash'
 : >wrong
-expect 2 run -d data --configs wrong --out wrong-out
+expect 2 run -d data several --configs wrong --out wrong-out
 said 'has no configuration'
-for option in "--name x" "--export x" "--checkpoint x" "--measure 1s" "--time-budget 1m" "--ranks 2" "--partition 1/2" "--batching completion" "--cutmix 1"; do
+for option in "--name x" "--export x" "--checkpoint x" "--time-budget 1m" "--ranks 2" "--partition 1/2" "--batching completion" "--cutmix 1"; do
     expect 2 together --out wrong-out $option
 done
 expect 2 run -d data --share batch --out wrong-out
-said '--share and --memory need --configs'
+said '--share is not an option of the command run, but of several, search'
 expect 2 run -d data --memory 1G --out wrong-out
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
-expect 1 run -d data --configs missing --out wrong-out
-explained share dl2-train -d data
+expect 1 run -d data several --configs missing --out wrong-out
+explained share dl2-train several -d data

@@ -64,13 +64,13 @@ mkdir tree && cp -r flat tree/train
 expect 0 run -d tree --out tree9 --val-fraction 0.1
 [ "$(field tree9/$REPORT train_images) $(field tree9/$REPORT val_images)" = '54 6' ] ||
     fail "--val-fraction does not split train"
-expect 0 dl2-train --quiet --evaluate tree9/$CK --val tree --out tree-evaluation
+expect 0 dl2-train --quiet evaluate tree9/$CK --val tree --out tree-evaluation
 grep -q '"images": 6,' tree-evaluation/evaluation_report.json || fail "an evaluation has other images than its run"
 expect 1 run -d data --out refused --val-fraction 0.1
 grep -q 'data: val_fraction and split_seed have no effect here: the dataset has a split for validation' "$work/err" ||
     fail "$(cat "$work/err")"
 expect 1 run -d data --out refused --split-seed 1
-expect 0 dl2-train --quiet --evaluate tree9/$CK --val data --out tree-evaluation
+expect 0 dl2-train --quiet evaluate tree9/$CK --val data --out tree-evaluation
 grep -q '"images": 15,' tree-evaluation/evaluation_report.json || fail "an evaluation on a split of its own"
 
 # A part of the training images: nested, by seed, by name; the same of every variant; validation stays

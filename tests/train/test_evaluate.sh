@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --evaluate: a trained network validated again predicts what it predicted at the end of its training.
+# evaluate: a trained network validated again predicts what it predicted at the end of its training.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 5 16 5 8
 make_images other 5 16 4 8 colour 9
-evaluate() { dl2-train --quiet -j 2 --threads 1 --evaluate "$@"; }
+evaluate() { dl2-train --quiet -j 2 --threads 1 evaluate "$@"; }
 # predicts A B WHAT: the same files of predictions.
 predicts() {
     for k in 0 1; do
@@ -49,7 +49,7 @@ head -c 5000 run/$CK >cut.safetensors
 expect 1 evaluate cut.safetensors --val data --out bad
 said "cut.safetensors"
 expect 2 evaluate run/$CK
-said "--evaluate needs --val DIR"
+said "evaluate needs --val DIR"
 expect 2 evaluate run/$CK --val data --epochs 3
-said "--epochs has no effect with --evaluate"
+said "--epochs is not an option of the command evaluate"
 [ ! -e bad/evaluation_report.json ] || fail "a failed evaluation leaves a report"

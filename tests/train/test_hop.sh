@@ -10,7 +10,7 @@ cat >configs <<'EOF'
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
 {"name": "c", "optimizer": "adamw", "epochs": 1.6, "weight-decay": 0, "ema": 0.9, "accumulate": 3}
 EOF
-hop() { run -d data --seed 1 --configs configs --hop "$@"; }
+hop() { run -d data --seed 1 several --configs configs --hop "$@"; }
 fixed() { hop --hop-order fixed --ranks 2 "$@"; }
 # visits NAME ORDER OPTION...: by hand, one after the other.
 visits() {
@@ -69,7 +69,7 @@ all_same random "--restart"
 
 # Ranks that are killed are started again and lose a visit; a signal stops all, and --resume goes on.
 sed 's/"epochs": 1.6, //' configs >longer
-long="-d data --seed 1 --configs longer --hop --hop-order fixed --ranks 2 -e 8"
+long="-d data --seed 1 several --configs longer --hop --hop-order fixed --ranks 2 -e 8"
 expect 0 run $long --out whole
 (exec dl2-train $smallest $long --out killed --checkpoint-every 0.3) >/dev/null 2>err.killed &
 pid=$!
@@ -95,7 +95,7 @@ cat >wild <<'EOF'
 {"name": "b", "seed": 5}
 EOF
 for again in "" --resume; do
-    expect 1 run -d data --configs wild --hop --ranks 2 --out wild-out $again
+    expect 1 run -d data several --configs wild --hop --ranks 2 --out wild-out $again
     [ "$(field wild-out/b/$REPORT completed)" = true ] || fail "beside one that diverged"
     [ "$(field wild-out/wild/$REPORT completed)" = false ] || fail "a run that diverged calls itself completed"
 done
@@ -116,7 +116,7 @@ for options in "" "--ranks 2 --share batch" "--ranks 2 --run-epochs 1" "--ranks 
     expect 2 hop --out wrong-out $options
 done
 printf '{"name": "visits.jsonl"}\n' >wrong
-expect 2 run -d data --configs wrong --hop --ranks 2 --out wrong-out
+expect 2 run -d data several --configs wrong --hop --ranks 2 --out wrong-out
 said "wrong:1: \"name\": 'visits.jsonl' is the file of visits"
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
-explained hop-order dl2-train -d data
+explained hop-order dl2-train several -d data

@@ -17,7 +17,7 @@ if ! slow; then
     grep -q 'pixel accuracy .*, mIoU 0' "$work/out" || fail "no mean IoU: $(cat "$work/out")"
     awk -v m="$(last learned/$REPORT miou)" 'BEGIN { exit !(m > 0.8) }' || fail "$(cat learned/$REPORT)"
     # Its own settings come with the weights, and so do its classes.
-    expect 0 dl2-train --quiet --evaluate learned/$CK --val shapes --out evaluated
+    expect 0 dl2-train --quiet evaluate learned/$CK --val shapes --out evaluated
     for figure in miou loss pixels; do
         [ "$(last evaluated/evaluation_report.json $figure)" = "$(last learned/$REPORT $figure)" ] ||
             fail "$figure: $(cat evaluated/evaluation_report.json)"
@@ -35,7 +35,7 @@ expect 0 run -d few $few -j 1 --resume --keep-best --out parts
 same one/$CK parts/$CK "a run in two parts"
 grep -aq 'dl2.best[^}]*miou' parts/best.safetensors || fail "no weights of the best epoch by mean IoU"
 for container in gulp tar; do
-    expect 0 dl2-transcode --quiet --copy --container=$container few few-$container
+    expect 0 dl2-transcode --quiet copy --container=$container few few-$container
     expect 0 run -d few-$container $few --skip-validation --out $container
     same one/$CK $container/$CK "masks of a folder and of $container"
 done
@@ -70,7 +70,7 @@ refused 'mask has no effect on synthetic data'
 expect 1 run -d few $masks --image-size 24 --out odd
 refused 'images of 24x24 do not fit unet'
 printf '{"name": "a"}\n{"name": "b", "arch": "resnet10"}\n' >models.jsonl
-expect 2 run -d few $few --configs models.jsonl --out none
+expect 2 run -d few $few several --configs models.jsonl --out none
 refused 'resnet10 learns the class of an image'
 expect 1 run -d few -a resnet10 --image-size 16 --out none
 refused 'only one class'

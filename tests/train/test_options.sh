@@ -100,9 +100,8 @@ expect 0 run $base --seed 3
 [ -s experiments/data-convnet-seed-3/$REPORT ] || fail "no report in the default folder"
 
 # Every option of --help that a run has is in the report.
-dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
-    grep -v -x -e help -e usage -e version -e quiet -e list -e configs -e share -e hop -e hop-order -e in-database \
-        -e search -e goal -e algorithm -e trials -e at-once -e eta -e first-epochs -e budget -e task |
+dl2-train run --help | sed -n 's/^ \{2,6\}\(-., \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' |
+    grep -v -x -e help -e usage -e version -e quiet -e list |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
     done || exit 1
@@ -184,8 +183,10 @@ printf 'PK\003\004' >torch-file
 advice '--pretrained takes a safetensors file, and this is one of PyTorch' -d data --pretrained torch-file
 cp base/$CK renamed.pth
 expect 0 run $base --out renamed --pretrained renamed.pth
-advice '--evaluate takes a safetensors file, and this is one of PyTorch' --evaluate x.pt --val data
-advice '--data has no effect with --evaluate; --val DIR names the dataset whose validation images it reads' --evaluate base/$CK -d data
+expect 2 dl2-train evaluate x.pt --val data --out wrong
+said 'evaluate takes a safetensors file, and this is one of PyTorch'
+expect 2 dl2-train evaluate base/$CK -d data --out wrong
+said '--data is not an option of the command evaluate'
 [ ! -e wrong ] || fail "wrong usage made a folder"
 mkdir unsplit && cp -R data/train unsplit/train
 expect 1 run -d unsplit --out wrong
@@ -219,7 +220,7 @@ expect 0 run --list archs
 cut -f 1 "$work/out" >archs
 grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
 [ "$(awk -F '\t' 'NF == 7 && $4 > 0 && $7 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not seven columns"
-expect 0 run --help
+expect 0 dl2-train run --help
 cp "$work/out" help
 expect 2 run --optimizer none
 for optimizer in $(sed -n "s/.*'none' is not one of //p" "$work/err" | tr -d ,); do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --plan: one epoch of each model in a folder of its own, and a prediction for all ways; the trainings themselves are
+# plan: one epoch of each model in a folder of its own, and a prediction for all ways; the trainings themselves are
 # left alone. (Simulated times are held to worked-out ones by test_makespan.)
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
@@ -9,25 +9,25 @@ cat >configs <<'EOF'
 {"name": "b", "lr": 0.02}
 {"name": "c", "epochs": 0.5}
 EOF
-plan() { run -d data --seed 1 --configs configs --hop --ranks 2 --out hop --plan "$@"; }
+plan() { run plan -d data --seed 1 --configs configs --ranks 2 --out hop "$@"; }
 expect 0 plan
 grep -q '^3 models on 2 ranks, predicted from their first epochs' "$work/out" || fail "no prediction: $(cat "$work/out")"
 for way in --hop 'hopping with a barrier' --task; do
     grep -q -- "^  $way  *[0-9.]* m*s*[a-z0-9 ]*, ranks busy for [0-9]*% of it$" "$work/out" ||
         fail "no line for $way: $(cat "$work/out")"
 done
-is "$(ls hop)" plan "what --plan leaves"
+is "$(ls hop)" plan "what plan leaves"
 is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits, one of them of half an epoch"
 is "$(field hop/plan/a/$REPORT completed)" false "a run of four epochs"
 expect 0 plan # begins anew
 is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits of the second plan"
 expect 2 plan --resume
-said 'it measures anew'
-expect 2 run -d data --configs configs --task --ranks 2 --plan
-said '--plan needs --hop'
+said '--resume is not an option of the command plan'
+expect 2 run plan -d data --configs configs --task --ranks 2
+said '--task is not an option of the command plan, but of several, search'
 echo '{"lr": [0.1, 0.2], "seed": [1, 2]}' >space
-expect 2 run -d data --search space --algorithm halving --hop --ranks 2 --out search --plan
+expect 2 run plan -d data --space space --algorithm halving --ranks 2 --out search
 said 'depends on results'
-expect 0 run -d data --search space --algorithm grid --at-once 2 --hop --ranks 2 --out search --plan
+expect 0 run plan -d data --space space --algorithm grid --at-once 2 --ranks 2 --out search
 grep -q '^4 models on 2 ranks' "$work/out" || fail "of a search: $(cat "$work/out")"
-is "$(ls search)" plan "what --plan of a search leaves"
+is "$(ls search)" plan "what plan of a search leaves"

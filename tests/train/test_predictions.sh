@@ -73,7 +73,7 @@ header += b" " * (-len(header) % 8)
 open(sys.argv[2], "wb").write(struct.pack("<Q", len(header)) + header + data)
 PY
 for device in cpu ref; do
-    expect 0 dl2-train -j 2 --evaluate nan.safetensors $sets --device $device --out nan-$device
+    expect 0 dl2-train -j 2 evaluate nan.safetensors $sets --device $device --out nan-$device
     "$PYTHON3" - nan-$device <<'PY' || fail "a NaN counts as right"
 import json, sys
 import numpy

@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 15 4 12
-search() { run -d data -e 4 --search "$@"; }
+search() { run -d data -e 4 search --space "$@"; }
 # found FILE PATH...: values of a search's file, by python's notation.
 need_python json python3
 found() { "$PYTHON3" -c 'import json, sys; s = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1/search.json" "$2"; }
@@ -77,7 +77,7 @@ sys.exit((-val[0]["top1"], val[0]["loss"]) > (-val[1]["top1"], val[1]["loss"]))'
 done
 
 # Stopped by a signal after its first waves, then resumed: the same decisions and weights.
-dl2-train $smallest -d data -e 4 --search $halving --out parts --checkpoint-every 0.2 >/dev/null 2>&1 &
+dl2-train $smallest -d data -e 4 search --space $halving --out parts --checkpoint-every 0.2 >/dev/null 2>&1 &
 process=$!
 await "no first model" test -s parts/trial-000/$REPORT
 kill -TERM $process 2>/dev/null
@@ -126,7 +126,7 @@ expect 0 search space.json --trials 2 --out parts --restart -e 1
 is "$(found parts "len(s['trials'])")" 2 "--restart"
 
 # A table of all models, the best first, on stdout, in the file and as CSV; a line for each round.
-expect 0 dl2-train ${smallest#--quiet} -d data -e 4 --search $halving --out shown
+expect 0 dl2-train ${smallest#--quiet} -d data -e 4 search --space $halving --out shown
 grep -qx 'round 1, to epoch 1: kept 3 of 9' "$work/out" || fail "no line of round 1: $(cat "$work/out")"
 grep -qx 'round 2, to epoch 3: kept 1 of 3' "$work/out" || fail "no line of round 2: $(cat "$work/out")"
 "$PYTHON3" - "$work/out" <<'END' || fail "the table: $(cat "$work/out" shown/search.csv)"
@@ -187,7 +187,7 @@ if ! slow; then
     said 'there is a search already'
     is "$(wc -l <"$work/err")" 1 "lines that tell an error of all ranks"
 fi
-(exec dl2-train $smallest -d data -e 4 --search $halving --task --ranks 2 --out killed --checkpoint-every 0.2) >/dev/null 2>err.killed &
+(exec dl2-train $smallest -d data -e 4 search --space $halving --task --ranks 2 --out killed --checkpoint-every 0.2) >/dev/null 2>err.killed &
 process=$!
 await "no first model" test -s killed/trial-000/$REPORT
 kill -KILL $(cut -d ' ' -f 2 /proc/$process/task/$process/children)
@@ -254,16 +254,18 @@ wrong '{"lr": {"min": 0.1, "max": 1, "points": 1}}' 'from 2 to 1000'
 wrong '{"lr": {"min": 0.1, "max": 1}}' 'needs "points"' "--algorithm=grid"
 wrong '{"epochs": [1, 2]}' 'give -e' "--algorithm=halving"
 for options in "--skip-validation" "--algorithm halving --validate-every 2" "--eta 2" "--first-epochs 2" \
-    "--algorithm grid --trials 3" "--configs space.json" "--run-epochs 1" "--algorithm halving --first-epochs 1.5"; do
+    "--algorithm grid --trials 3" "--run-epochs 1" "--algorithm halving --first-epochs 1.5"; do
     expect 2 search space.json --out wrong-out $options
 done
 expect 1 search space.json --out early --budget 0.001s
 said '--budget ended before any validation'
-expect 2 run -d data --budget 1h --out wrong-out
-said '--budget needs --search'
-expect 2 run -d data --goal loss --out wrong-out
-said '--goal needs --search'
-expect 2 run -d data --trials 3 --out wrong-out
-said '--trials needs --search'
+for wrong in '--budget 1h' '--goal loss' '--configs space.json'; do
+    expect 2 run -d data $wrong --out wrong-out
+    said "${wrong%% *} is not an option of the command run"
+done
+expect 2 search space.json --configs space.json --out wrong-out
+said '--configs is not an option of the command search'
+expect 2 run search -d data --out wrong-out
+said 'search needs --space FILE'
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
-explained algorithm dl2-train -d data
+explained algorithm dl2-train search -d data

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --sensitivity: the covariance of the loss's gradient over the network's input, for dl2-transcode --fit-tables.
+# --sensitivity: the covariance of the loss's gradient over the network's input, for dl2-transcode fit-tables.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 5 16 5 8
-evaluate() { dl2-train --quiet -j 2 --threads 1 --evaluate "$@"; }
+evaluate() { dl2-train --quiet -j 2 --threads 1 evaluate "$@"; }
 expect 0 run -d data --out run
 expect 0 evaluate run/$CK --val data --out plain
 expect 0 evaluate run/$CK --val data --out with --sensitivity one.json
@@ -30,7 +30,7 @@ for rows in planes.values():
 END
 fi
 if grep -q 'define HAVE_JPEG 1' "$builddir/config.h"; then
-    expect 0 dl2-transcode --quiet --fit-tables tables.json --sensitivity one.json data
+    expect 0 dl2-transcode --quiet fit-tables --sensitivity one.json data tables.json
     grep -q '"for": "network"' tables.json || fail "what tables were fitted to"
 fi
 expect 2 run -d data --out bad --sensitivity three.json

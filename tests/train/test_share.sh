@@ -12,7 +12,7 @@ cat >configs <<'END'
 {"name": "c", "seed": 7, "accumulate": 2, "ema": 0.9}
 END
 augment="--augment erase:p=0.5 --cutmix 0.5"
-together() { run -d data $augment --share decode --configs configs "$@"; }
+together() { run -d data $augment --share decode several --configs configs "$@"; }
 expect 0 run -d data $augment --out a --seed 1
 expect 0 run -d data $augment --out b --seed 5 --lr 0.02 -e 1.6
 expect 0 run -d data $augment --out c --seed 7 --accumulate 2 --ema 0.9
@@ -49,19 +49,19 @@ if ! slow; then # as above, several times over
 
     # One order for all, where the command line has its seed.
     expect 0 run -d data --seed 5 --data-seed 3 --lr 0.02 -e 1.6 --out same-order
-    expect 0 run -d data --share decode --configs configs --data-seed 3 --cache-decoded 1M --out ordered
+    expect 0 run -d data --share decode several --configs configs --data-seed 3 --cache-decoded 1M --out ordered
     same same-order/$CK ordered/b/$CK "with one --data-seed"
     # A search has the same way to share.
     echo '{"seed": [1, 5]}' >space.json
-    expect 0 run -d data --search space.json --algorithm grid --share decode --cache-decoded 1M --out search
+    expect 0 run -d data search --space space.json --algorithm grid --share decode --cache-decoded 1M --out search
     expect 0 run -d data --seed 5 --out alone
     same alone/$CK search/trial-001/$CK "a trial"
-    expect 0 run --loader synthetic --share decode --configs configs --cache-decoded 1M --out noise
+    expect 0 run --loader synthetic --share decode several --configs configs --cache-decoded 1M --out noise
 fi
 
 expect 2 together --out wrong-out
 said '--share decode needs --cache-decoded'
 expect 2 run -d data --share decode --cache-decoded 1M --out wrong-out
-said '--share and --memory need --configs'
+said '--share is not an option of the command run'
 expect 1 together --cache-decoded 100 --out wrong-out
 said 'can'"'"'t even hold the table'

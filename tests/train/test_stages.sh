@@ -32,7 +32,7 @@ grep -q '"image_size": 8' grows/$REPORT || fail "the stage's size is not in the 
 expect 0 staged --stages data:1:size=8,other:1 --out first --run-epochs 1
 was=$(field first/$REPORT loss)
 for size in 12 8; do
-    expect 0 dl2-train --quiet -j 2 --threads 1 --evaluate first/$CK --val other --image-size $size --out at$size
+    expect 0 dl2-train --quiet -j 2 --threads 1 evaluate first/$CK --val other --image-size $size --out at$size
 done
 "${PYTHON3:-python3}" - first/$REPORT at12/evaluation_report.json at8/evaluation_report.json <<'PY' || fail "validated at $was"
 import json, sys

@@ -17,7 +17,7 @@ alone() {
     expect 0 run -d data --out b --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1 "$@"
     expect 0 run -d data --out c --seed 1 --optimizer adamw --weight-decay 0 --ema 0.9 --accumulate 3 "$@"
 }
-task="-d data --seed 1 --configs configs --task"
+task="-d data --seed 1 several --configs configs --task"
 alone -e 2.6
 expect 0 run $task -e 2.6 --ranks 2 --out task
 all_same task "models on ranks of their own"
@@ -49,11 +49,11 @@ all_same stopped "resumed on three ranks"
 wrong() {
     text=$1
     shift
-    expect 2 run -d data --out wrong "$@"
+    expect 2 run several -d data --out wrong "$@"
     said "$text"
 }
 wrong '--task needs several ranks' --configs configs --task
-wrong '--task needs --configs or --search' --task --ranks 2
+wrong 'several needs --configs FILE' --task --ranks 2
 wrong '--task excludes --hop' --configs configs --task --hop --ranks 2
 wrong '--share has no use with --task' --configs configs --task --ranks 2 --share batch
 wrong '--hop-order needs --hop' --configs configs --task --ranks 2 --hop-order fixed
@@ -70,11 +70,11 @@ END
 expect 0 run -d data -e 2 --out own-a
 expect 0 run -d data -e 2 -b 4 --image-size 16 --out own-b
 expect 0 run -d data -e 2 --augment randaugment --cutmix 1 --out own-c
-expect 0 run -d data -e 2 --configs own --task --ranks 2 --out own-task
+expect 0 run -d data -e 2 several --configs own --task --ranks 2 --out own-task
 for model in own-a own-b own-c; do same $model/$CK own-task/$model/$CK "$model, with batches and images of its own"; done
 expect 0 run -d data -e 1 -b 4 --image-size 16 --partition 2/2 --out own-hand
 expect 0 run -d data -e 1 -b 4 --image-size 16 --partition 1/2 --out own-hand --resume
-expect 0 run -d data -e 1 --configs own --hop --hop-order fixed --ranks 2 --out own-hop
+expect 0 run -d data -e 1 several --configs own --hop --hop-order fixed --ranks 2 --out own-hop
 same own-hand/$CK own-hop/own-b/$CK "a model that hops, with batches and images of its own"
-expect 2 run -d data --configs own --out wrong-out
+expect 2 run -d data several --configs own --out wrong-out
 said 'own:2: "batch": it is the same for all models, as --batch on the command line; with --hop and --task they may differ in it'

@@ -19,7 +19,7 @@ if ! slow; then
     awk -v m="$(last learned/$REPORT mean_dice)" 'BEGIN { exit !(m > 0.9) }' || fail "$(cat learned/$REPORT)"
     # Its own settings come with the weights, and so do its classes and the normalization.
     for weights in learned/$CK weights.safetensors; do
-        expect 0 dl2-train --quiet --evaluate $weights --val shapes --out evaluated
+        expect 0 dl2-train --quiet evaluate $weights --val shapes --out evaluated
         for figure in mean_dice loss voxels top1; do
             [ "$(last evaluated/evaluation_report.json $figure)" = "$(last learned/$REPORT $figure)" ] ||
                 fail "$figure: $(cat evaluated/evaluation_report.json)"
@@ -49,7 +49,7 @@ refused 'it is of another run: image-size was "32x32x32", and now is "32x32x64"'
 if ! slow; then
     # Each of two ranks labels its share of the volumes.
     expect 0 dl2-train -d few $few -e 1 --threads 1 --ranks 2 --skip-validation --out ranks
-    expect 0 dl2-train --quiet --evaluate one/$CK --val few --ranks 2 --threads 1 --out evaluated-2
+    expect 0 dl2-train --quiet evaluate one/$CK --val few --ranks 2 --threads 1 --out evaluated-2
     for figure in mean_dice voxels loss; do
         want=$(last one/$REPORT $figure) got=$(last evaluated-2/evaluation_report.json $figure)
         awk -v a="$want" -v b="$got" 'BEGIN { exit !(a - b < 1e-4 && b - a < 1e-4) }' ||
@@ -59,7 +59,7 @@ if ! slow; then
         --image-size 32x32x32 -e 1 --out noise
     # Two models on the same volumes.
     printf '{"name": "a"}\n{"name": "b", "lr": 0.002}\n' >models.jsonl
-    expect 0 dl2-train -d few $few -e 1 --configs models.jsonl --out several
+    expect 0 dl2-train -d few $few -e 1 several --configs models.jsonl --out several
     expect 0 dl2-train -d few $few -e 1 --out single
     [ "$(last several/a/$REPORT mean_dice)" = "$(last single/$REPORT mean_dice)" ] || fail "a model of two differs"
 fi

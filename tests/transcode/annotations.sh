@@ -259,10 +259,10 @@ printf 'train: /abs/images/train\nnames: [person]\n' >"$yolo/data.yaml"
 run 0 --q 50 --short 15 "$yolo" "$work/yolos"
 said "$yolo/data.yaml: its train is an absolute path, which leads to the source's images; variants get no such file"
 # A copy into a folder has them in the same place, and one that is in the way stays.
-run 0 --copy "$yolo" "$work/yolo-copy"
+run 0 copy "$yolo" "$work/yolo-copy"
 cmp "$yolo/$label" "$work/yolo-copy/$label" || fail 'labels of a copy'
 rm -r "$work/yolo-copy" && mkdir -p "$work/yolo-copy/labels/train" && cp "$work/mine" "$work/yolo-copy/$label"
-run 2 --copy "$yolo" "$work/yolo-copy"
+run 2 copy "$yolo" "$work/yolo-copy"
 said "$work/yolo-copy/$label is in the way"
 cmp "$work/mine" "$work/yolo-copy/$label" || fail "a label file that no copy has written"
 
@@ -288,5 +288,5 @@ run 0 --codec jpeg --q 50 --container tar --short 9 "$src" "$work/tar"
 is "$(stat -c %i "$work/tar/jpeg-50@9/annotations/instances.json")" "$before" 'the file of a packed variant'
 quiet_about 'instances.json'
 # A copy has none, and says so.
-run 0 --copy --container tar "$src" "$work/copy"
+run 0 copy --container tar "$src" "$work/copy"
 said "$src: files that are neither images nor beside one, such as annotations, are not copied: 2"

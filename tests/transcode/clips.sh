@@ -28,14 +28,14 @@ same_frames() { # FOLDER: those of the source, numbered from 0 on
     done || fail "$1: other frames"
 }
 clips "$work/src"
-expect 0 dl2-transcode --identify "$work/src"
+expect 0 dl2-transcode identify "$work/src"
 is "$(grep -E '^(clips|images)' "$work/out" | tr '\t\n' '  ')" "clips 12 images $frames " 'identity'
 wanted=$(digest "$work/src")
 [ -n "$wanted" ] || fail 'no digest'
 
 # ---- Copies, from each container to each
 for container in gulp tar folder; do
-    expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
+    expect 0 dl2-transcode --quiet copy --container=$container "$work/src" "$work/$container"
     grep -q ": $frames images,.* 0 failed" "$work/out" || fail "$(cat "$work/out")"
     clips "$work/$container"
     is "$(digest "$work/$container")" "$wanted" "$container: pixels"
@@ -43,25 +43,25 @@ done
 same_frames "$work/folder"
 for from in gulp tar; do
     for to in gulp tar folder; do
-        expect 0 dl2-transcode --quiet --copy --container=$to "$work/$from" "$work/$from-$to"
+        expect 0 dl2-transcode --quiet copy --container=$to "$work/$from" "$work/$from-$to"
         diff -r -x 'dl2-*' -x '.dl2-*' "$work/$to" "$work/$from-$to" >&2 || fail "$from to $to"
-        expect 0 dl2-transcode --quiet --copy --container=$to "$work/$from" "$work/$from-$to"
+        expect 0 dl2-transcode --quiet copy --container=$to "$work/$from" "$work/$from-$to"
         grep -q ' 0 written' "$work/out" || fail "$from to $to was copied again"
     done
 done
 # The order is of clips, and frames keep theirs.
-expect 0 dl2-transcode --quiet --copy --container=gulp --shuffle=5 "$work/tar" "$work/mixed"
+expect 0 dl2-transcode --quiet copy --container=gulp --shuffle=5 "$work/tar" "$work/mixed"
 clips "$work/mixed"
 cmp -s "$work/gulp/train/data_0.gulp" "$work/mixed/train/data_0.gulp" && fail 'not shuffled'
-expect 0 dl2-transcode --quiet --copy "$work/mixed" "$work/unmixed"
+expect 0 dl2-transcode --quiet copy "$work/mixed" "$work/unmixed"
 same_frames "$work/unmixed"
 # Without clips, each frame is an image; the same DEST is made again where that changes.
-expect 0 dl2-transcode --quiet --copy --container=gulp --samples images "$work/src" "$work/apart"
+expect 0 dl2-transcode --quiet copy --container=gulp --samples images "$work/src" "$work/apart"
 expect 0 dl2-load check --quiet "$work/apart"
 grep -q ": $frames images, 0 bad" "$work/out" || fail 'images'
-expect 0 dl2-transcode --quiet --copy --container=gulp "$work/src" "$work/apart"
+expect 0 dl2-transcode --quiet copy --container=gulp "$work/src" "$work/apart"
 clips "$work/apart"
-expect 0 dl2-transcode --quiet --copy --container=gulp --samples images "$work/src" "$work/apart"
+expect 0 dl2-transcode --quiet copy --container=gulp --samples images "$work/src" "$work/apart"
 grep -q " $frames written" "$work/out" || fail 'clips were kept where images were asked for'
 
 # ---- Variants
@@ -124,10 +124,10 @@ done
 # ---- What lies beside a clip's first frame is the item's; what lies beside others is left out, and said
 cp -R "$work/src" "$work/beside"
 echo '{"caption": "a run"}' | tee "$work/beside/train/run/c1/1.json" >"$work/beside/train/run/c1/2.json"
-expect 0 dl2-transcode --quiet --copy --container=gulp "$work/beside" "$work/beside-gulp"
+expect 0 dl2-transcode --quiet copy --container=gulp "$work/beside" "$work/beside-gulp"
 said 'left out beside frames: 1 .json'
 grep -q '"run/c1": .*"caption": "a run"' "$work/beside-gulp/train/meta_0.gmeta" || fail 'no metadata'
-expect 0 dl2-transcode --quiet --copy "$work/beside-gulp" "$work/beside-folder"
+expect 0 dl2-transcode --quiet copy "$work/beside-gulp" "$work/beside-folder"
 grep -q '"caption": "a run"' "$work/beside-folder/train/run/c1/00000.json" || fail 'no metadata in a folder'
 expect 0 dl2-transcode --quiet -c jpeg -q 60 --container=tar "$work/beside" "$work/beside-tar"
 said 'left out beside frames: 1 .json'

@@ -40,7 +40,7 @@ P3="Display P3 with sRGB's curve (CICP 12/13)"
 LINEAR="gamma 1.000"
 
 # The survey counts them.
-expect 0 dl2-transcode --quiet --survey --json survey.json src
+expect 0 dl2-transcode --quiet survey --json survey.json src
 fact "json.load(open('survey.json'))['colours'] == {\"$P3\": 2, '$LINEAR': 1}"
 fact "[json.load(open('survey.json'))[k] for k in ('above_8_bits', 'alpha', 'cmyk', 'has_more')] == [1] * 4"
 grep -q "^not sRGB .*$LINEAR: 1" "$work/out" || fail "the survey's table does not name the gamma"
@@ -54,7 +54,7 @@ fact "open('keep/jpeg-95/a/copied.jpg', 'rb').read() == open('src/a/copied.jpg',
 fact "facts('keep/jpeg-95')['copied'] >= 1 and lines('keep/jpeg-95')['a/copied']['colour_is'] == 'kept'"
 fact "facts('keep/jpeg-95')['options']['colour'] == 'keep'"
 for variant in jpeg-95 png webp-95 avif-95; do
-    expect 0 dl2-transcode --quiet --survey --json survey.json keep/$variant
+    expect 0 dl2-transcode --quiet survey --json survey.json keep/$variant
     fact "sorted(json.load(open('survey.json'))['colours'].values()) in ([1, 2], [1, 1, 1])"
     fact "facts('keep/$variant')['colours']['kept'] == {\"$P3\": 2, '$LINEAR': 1}"
     fact "facts('keep/$variant')['colours']['reduced'] == {'alpha': 1, 'CMYK': 1, '16 bits': 1, 'several frames': 1}"
@@ -76,7 +76,7 @@ fact "[r['key'] for r in scores('scores.json')['per_image'] if 'above_8_bits' in
 mkdir one && mkdir one/a && cp src/a/p3.png one/a || exit 99
 expect 0 dl2-transcode --quiet --codec jpeg --q 20 one few
 expect 0 dl2-quality --quiet --json-dir scores one few/jpeg-20
-expect 0 dl2-quality --quiet --json-dir scores --crops crops one few/jpeg-20
+expect 0 dl2-quality --quiet --json-dir scores crops --out crops one few/jpeg-20
 fact "all(map(profile, __import__('glob').glob('crops/*.png'))) and __import__('glob').glob('crops/*.png')"
 
 # A codec that can't hold them says so.
@@ -91,7 +91,7 @@ fact "pixels('convert/png/a/p3.png') != pixels('src/a/p3.png')"
 fact "pixels('convert/png/a/plain.png') == pixels('src/a/plain.png')"
 fact "not profile('convert/jpeg-95/a/copied.jpg') and facts('convert/jpeg-95')['colours']['converted'][\"$P3\"] == 2"
 fact "near(pixels('convert/jpeg-95/a/copied.jpg'), srgb('src/a/copied.jpg'), 40)"
-expect 0 dl2-transcode --quiet --survey --json survey.json convert/jpeg-95
+expect 0 dl2-transcode --quiet survey --json survey.json convert/jpeg-95
 fact "json.load(open('survey.json'))['colours'] == {}"
 
 # Dropped: numbers as they are and no profile, also where the file would have been copied.
@@ -114,4 +114,4 @@ grep -q 'odd/a/pq.png: .*cannot be converted.*PQ' "$work/err" || fail "PQ is not
 grep -q 'odd/a/damaged.jpg: .*damaged profile' "$work/err" || fail "the damaged profile is not named"
 expect 0 dl2-transcode --quiet --codec png,jpeg odd odds
 grep -q 'WITHOUT their description: .*a damaged profile (1)' "$work/out" || fail "damage is not said"
-expect 2 dl2-transcode --colour keep --copy src copied
+expect 2 dl2-transcode --colour keep copy src copied

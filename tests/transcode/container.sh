@@ -33,17 +33,17 @@ for container in gulp tar; do
     same_container "$at" "$work/five"
     rm -r "$work/one" "$work/five"
     # ---- Unpacked, it is the folder; packed again, itself
-    run 0 --copy "$at/jpeg-50" "$work/un-$container"
+    run 0 copy "$at/jpeg-50" "$work/un-$container"
     same_container "$work/un-$container" "$work/folder/jpeg-50"
     grep -q '"variant": "jpeg-50"' "$work/un-$container/dl2-variant.json" || fail 'no longer a variant'
-    run 0 --copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
+    run 0 copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
     same_container "$work/again-$container" "$at/jpeg-50"
     # ---- Copies and their indexes, too, are the same for any number of jobs, but for shards' times
     for jobs in 1 5; do
-        expect 0 dl2-transcode --quiet -j $jobs --copy --container=$container "$work/un-$container" "$work/copy-$jobs"
+        expect 0 dl2-transcode --quiet -j $jobs copy --container=$container "$work/un-$container" "$work/copy-$jobs"
         same_container "$work/copy-$jobs" "$at/jpeg-50"
         find "$work/copy-$jobs" -name '*.gulp' -o -name '*.gmeta' -o -name '*.tar' | xargs touch -d @1000000000
-        expect 0 dl2-transcode --quiet -j $jobs --index "$work/copy-$jobs"
+        expect 0 dl2-transcode --quiet -j $jobs index "$work/copy-$jobs"
     done
     cmp "$work/copy-1/dl2-index.bin" "$work/copy-5/dl2-index.bin" || fail 'indexes differ'
     rm -r "$work/copy-1" "$work/copy-5"
@@ -55,7 +55,7 @@ for container in gulp tar; do
     index=$(stat -c %y "$at/jpeg-50/dl2-index.bin")
     run 0 --q 50,90 --container=$container "$work/src" "$at"
     is "$(made jpeg-50) $(stat -c %y "$at/jpeg-50/dl2-index.bin")" "0 $index" 'made again'
-    run 0 --copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
+    run 0 copy --container=$container "$work/folder/jpeg-50" "$work/again-$container"
     grep -q ' 0 written' "$work/out" || fail 'copied again'
     touch "$work/src/train/rose/0001.ppm"
     run 0 --q 50 --container=$container "$work/src" "$at"
@@ -68,7 +68,7 @@ for container in gulp tar; do
     run 0 --q 50 --container=$container "$work/src" "$at"
     same_container "$at/jpeg-50" "$work/again-$container"
     rm "$at/jpeg-50/dl2-index.bin"
-    run 0 --index "$at/jpeg-50"
+    run 0 index "$at/jpeg-50"
     is "$(cat "$work/out")" "$at/jpeg-50/dl2-index.bin: 40 samples" 'an index'
     # ---- A damaged sample is found, and named
     shard=$(find "$at/jpeg-90/train" -name '*.gulp' -o -name '*.tar')
@@ -82,7 +82,7 @@ for container in gulp tar; do
     said 'holds a packed variant'
     run 2 --q 50 --container=$container "$work/src" "$work/folder"
     said 'in the way'
-    run 2 --copy "$work/src" "$at/jpeg-50"
+    run 2 copy "$work/src" "$at/jpeg-50"
     said 'holds a packed dataset'
     same_container "$work/un-$container" "$work/folder/jpeg-50"
 done
@@ -99,12 +99,12 @@ run 1 --q 50 --container=gulp "$work/bad" "$work/b"
 said 'rose/0001.ppm: '
 said 'not UTF-8'
 is "$(made jpeg-50)" 0 'made again beside failures'
-run 1 --copy --container=gulp "$work/bad" "$work/b2"
+run 1 copy --container=gulp "$work/bad" "$work/b2"
 said 'not UTF-8'
 run 1 --q 50 --container=tar "$work/bad" "$work/b"/tar
 is "$(made jpeg-50)" 40 'made as tar'
 cp "$work/src/train/rose/0003.ppm" "$work/src/train/rose/0003.pgm"
-run 1 --copy --container=tar "$work/src" "$work/twins"
+run 1 copy --container=tar "$work/src" "$work/twins"
 said '0003.ppm: another file has the same name'
 grep -q ' 40 images' "$work/out" || fail 'the first of two must be copied'
 rm "$work/src/train/rose/0003.pgm"
@@ -141,17 +141,17 @@ fi
 
 # ---- Usage
 run 2 --container=zip "$work/src" "$work/x"
-run 2 --index "$work/src" "$work/x"
-run 2 --index "$work/src"
+run 2 index "$work/src" "$work/x"
+run 2 index "$work/src"
 said 'no packed dataset'
-run 2 --copy "$work/src"
-run 2 --copy "$work/src" "$work/src"
-run 2 --copy "$work/src" "$work/src/inside"
+run 2 copy "$work/src"
+run 2 copy "$work/src" "$work/src"
+run 2 copy "$work/src" "$work/src/inside"
 run 2 --container=tar "$work/src" "$work/src/inside"
 said 'lies within SOURCE'
 rm -rf "$work/src/inside"
 mkdir "$work/empty"
-run 1 --copy --container=tar "$work/empty" "$work/x"
+run 1 copy --container=tar "$work/empty" "$work/x"
 
 # ---- SIGKILL leaves nothing that opens as if it were whole, and a rerun ends with the same bytes
 "$images" tree "$work/many" 400 || exit 99

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --copy into a folder: what SOURCE lacks is named or removed. A full disk names what was being written.
+# copy into a folder: what SOURCE lacks is named or removed. A full disk names what was being written.
 . "$srcdir/tests/lib.sh"
 unsaid() { ! grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says '$1'"; }; }
 
@@ -10,7 +10,7 @@ for part in train val; do
         for i in 1 2.5 3; do picture "$src/$part/$class/$i.ppm" 32 32 "$i" || exit 99; done
     done
 done
-copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+copy() { expect 0 dl2-transcode --quiet copy "$@"; }
 
 # What is gone from SOURCE, and what was never there; other files and folders stay.
 copy "$src" "$work/dest"
@@ -52,7 +52,7 @@ rm "$src/train/a/3.ppm"
 copy --prune --container=tar "$src" "$work/tar"
 copy --prune "$work/tar" "$work/untar"
 diff -r -x '.dl2-*' "$src" "$work/untar" >&2 || fail "the container has other images than SOURCE"
-expect 2 dl2-transcode --prune --index "$work/tar"
+expect 2 dl2-transcode --prune index "$work/tar"
 
 # Two files of one size that change places, as `mv`, `cp -p` and `rsync -t` do it: older than what was
 # copied of the other, and yet what SOURCE has there now. The same out of a container.
@@ -82,7 +82,7 @@ picture "$work/big/b/1.ppm" 700 400 2
 copy --container=tar --shard=1 "$work/big" "$work/shards"
 touch -d '2020-01-01 00:00:00.5' "$work/shards/shard-000000.tar"
 touch -d '2020-01-01 00:00:00.25' "$work/shards/shard-000001.tar"
-expect 0 dl2-transcode --index "$work/shards"
+expect 0 dl2-transcode index "$work/shards"
 swap "$work/shards/shard-000000.tar" "$work/shards/shard-000001.tar"
 copy "$work/shards" "$work/unpacked"
 diff -r -x '.dl2-*' "$work/big" "$work/unpacked" >&2 || fail "shards that changed places"
@@ -104,7 +104,7 @@ said "2 clips of 2 frames in 2 classes"
 expect 0 dl2-load check --samples images "$work/clips"
 said "2 ids have several frames, 4 in all, which are read as single images"
 for container in folder gulp tar; do
-    expect 0 dl2-transcode --quiet --copy --container=$container "$work/clips" "$work/clips-$container"
+    expect 0 dl2-transcode --quiet copy --container=$container "$work/clips" "$work/clips-$container"
 done
 (cd "$work/clips-folder" && find . -name '*.ppm' | sort) >"$work/list"
 is "$(tr '\n' ' ' <"$work/list")" './a/film/00000.ppm ./a/film/00001.ppm ./b/show/00000.ppm ./b/show/00001.ppm ' 'frames in a folder'
@@ -114,7 +114,7 @@ said "2 clips of 2 frames in 2 classes"
 # would have none is said.
 gulp "$work/elsewhere" "{$(item b/1 a '[0, 3, 3088]'), $(item a/2 b '[3088, 3, 3088]'), $(item a/3 a '[6176, 3, 3088]'), $(item a/4 a '[9264, 3, 3088]')}"
 gulp "$work/flat" "{$(item 1 a '[0, 3, 3088]'), $(item 2 b '[3088, 3, 3088]'), $(item a/3 a '[6176, 3, 3088]'), $(item a/4 a '[9264, 3, 3088]')}"
-for how in --copy "--codec ppm"; do
+for how in copy "--codec ppm"; do
     expect 1 dl2-transcode --quiet $how "$work/elsewhere" "$work/mistaken"
     said "data_0.gulp[b/1]: its class is a, but in a folder it would be"
     expect 0 dl2-transcode --quiet $how "$work/flat" "$work/flattened"
@@ -132,7 +132,7 @@ full() { # ARGUMENTS...
     [ $got -eq 1 ] || { cat "$work/err" >&2; fail "exit status $got: $*"; }
 }
 for container in tar gulp; do
-    full --copy --container=$container "$src" "$work/full"
+    full copy --container=$container "$src" "$work/full"
     said "$work/full/train/"
     rm -rf "$work/full"
     full --codec ppm --container=$container "$src" "$work/full"
@@ -141,26 +141,26 @@ for container in tar gulp; do
 done
 
 # A DEST within SOURCE is refused before anything is made.
-expect 2 dl2-transcode --quiet --copy "$src" "$src/train/../new/dest"
+expect 2 dl2-transcode --quiet copy "$src" "$src/train/../new/dest"
 said "lie in each other"
 # A store's prefix is cleared before anything is written, so its source must not lie there.
 for pair in b0b/p:b0b/p b0b//p/:b0b/p b0b/p:b0b b0b/p/train:b0b/p b0b/p:b0b/p/tar b0b:b0b; do
     for scheme in s3 S3; do
-        expect 2 dl2-transcode --quiet --copy --container=tar "$scheme://${pair%%:*}" "s3://${pair#*:}"
+        expect 2 dl2-transcode --quiet copy --container=tar "$scheme://${pair%%:*}" "s3://${pair#*:}"
         said "lie in each other"
     done
 done
 [ ! -e "$src/new" ] || fail "a DEST that is refused was made"
 
 # Options without effect are refused, and nothing is made.
-for options in "--copy --q 50" "--copy --background white" "--copy --max-pixels 5" "--copy --memory 5" "--shard 64" \
-    "--copy --shard 64" "--copy --shards 2"; do
+for options in "copy --q 50" "copy --background white" "copy --max-pixels 5" "copy --memory 5" "--shard 64" \
+    "copy --shard 64" "copy --shards 2"; do
     expect 2 dl2-transcode --quiet $options "$src" "$work/refused"
-    option=${options#--copy } && said "${option%% *}"
+    option=${options#copy } && said "${option%% *}"
 done
-for options in --copy --force --prune "--container tar" "--shard 64" "--q 50"; do
-    expect 2 dl2-transcode --quiet --index $options "$src"
-    said "leave out ${options%% *}"
+for options in --force --prune "--container tar" "--shard 64" "--q 50"; do
+    expect 2 dl2-transcode --quiet index $options "$src"
+    said "${options%% *} is not an option of the command index"
 done
 [ ! -e "$work/refused" ] || fail "made in spite of wrong usage"
 
@@ -180,12 +180,12 @@ cp -r "$work/theirs" "$work/theirs-2"
 echo mine >"$work/theirs-2/train/a/2.5.ppm"
 echo mine >"$work/theirs-2/val.txt"
 picture "$src/train/a/2.5.ppm" 32 32 2.5
-expect 2 dl2-transcode --quiet --copy "$src" "$work/theirs"
+expect 2 dl2-transcode --quiet copy "$src" "$work/theirs"
 said "$work/theirs/train/a/1.ppm is in the way: "
 is "$(cd "$work/theirs" && find . -name '*.ppm')" ./train/a/1.ppm "files beside one that is in the way"
-expect 2 dl2-transcode --quiet --copy --force --prune "$src" "$work/theirs-2"
+expect 2 dl2-transcode --quiet copy --force --prune "$src" "$work/theirs-2"
 said "$work/theirs-2/train/a/1.ppm is in the way with 1 more files: "
-expect 2 dl2-transcode --quiet --copy --container=tar "$src" "$work/theirs-tar"
+expect 2 dl2-transcode --quiet copy --container=tar "$src" "$work/theirs-tar"
 said "$work/theirs-tar/train/shard-000000.tar is in the way: "
 for file in theirs/train/a/1.ppm theirs-2/train/a/2.5.ppm theirs-tar/train/shard-000000.tar; do
     unchanged "$work/$file" mine
@@ -195,7 +195,7 @@ rm "$work/theirs-tar/train/shard-000000.tar"
 copy --container=tar "$src" "$work/theirs-tar"
 for file in shard-000007.tar data_0.gulp label2idx.json; do
     echo mine >"$work/theirs-tar/train/$file"
-    expect 2 dl2-transcode --quiet --copy --force --container=tar "$src" "$work/theirs-tar"
+    expect 2 dl2-transcode --quiet copy --force --container=tar "$src" "$work/theirs-tar"
     said "$work/theirs-tar/train/$file is in the way: "
     unchanged "$work/theirs-tar/train/$file" mine
     rm "$work/theirs-tar/train/$file"
@@ -205,7 +205,7 @@ copy --container=gulp "$src" "$work/theirs-tar"
 mkdir -p "$work/same/train/a"
 tr '!-Z' '"-[' <"$src/train/a/1.ppm" >"$work/same/train/a/1.ppm"
 cp "$work/same/train/a/1.ppm" "$work/kept.ppm"
-expect 2 dl2-transcode --quiet --copy "$src" "$work/same"
+expect 2 dl2-transcode --quiet copy "$src" "$work/same"
 said "$work/same/train/a/1.ppm is in the way: "
 cmp "$work/kept.ppm" "$work/same/train/a/1.ppm" || fail "overwrote a file of the same size"
 cp "$src/train/a/1.ppm" "$work/same/train/a"
@@ -216,13 +216,13 @@ diff -r -x '.dl2-*' "$src" "$work/same" >&2 || fail "not a copy behind what had 
 # An image that another program adds to a copy, and SOURCE gets afterwards.
 echo mine >"$work/same/train/b/8.ppm"
 picture "$src/train/b/8.ppm" 32 32 8
-expect 2 dl2-transcode --quiet --copy "$src" "$work/same"
+expect 2 dl2-transcode --quiet copy "$src" "$work/same"
 unchanged "$work/same/train/b/8.ppm" mine
 rm "$work/same/train/b/8.ppm" "$src/train/b/8.ppm"
 # What a run that was killed has written is the next one's.
 for after in 0.002 0.01 0.05; do
     rm -rf "$work/killed"
-    dl2-transcode --quiet --copy "$src" "$work/killed" >/dev/null 2>&1 &
+    dl2-transcode --quiet copy "$src" "$work/killed" >/dev/null 2>&1 &
     pid=$!
     sleep $after
     kill -9 $pid 2>/dev/null
@@ -233,7 +233,7 @@ for after in 0.002 0.01 0.05; do
 done
 # A variant's folder, and one that was a copy of a variant: what it says of itself goes with it.
 expect 0 dl2-transcode --quiet --codec ppm "$src" "$work/variants"
-expect 2 dl2-transcode --quiet --copy "$work/same" "$work/variants/ppm"
+expect 2 dl2-transcode --quiet copy "$work/same" "$work/variants/ppm"
 said "$work/variants/ppm/dl2-variant.json is in the way"
 for container in folder tar; do
     copy --container=$container "$work/variants/ppm" "$work/was-$container"
@@ -260,9 +260,9 @@ expect 0 dl2-transcode --quiet --q 50 --container=tar --shards=2 "$work/few" "$w
 is "$(counts "$work/halves/jpeg-50")" "3 4 2 2 " "a variant in two shards of each split"
 expect 0 dl2-transcode --quiet --q 50 --container=tar --shards=4 "$work/few" "$work/halves"
 is "$(counts "$work/halves/jpeg-50")" "1 2 2 2 1 1 1 1 " "a variant in other shards"
-expect 1 dl2-transcode --quiet --copy --container=tar --shards=5 "$work/few" "$work/fifths"
+expect 1 dl2-transcode --quiet copy --container=tar --shards=5 "$work/few" "$work/fifths"
 said "val/ has 4 images for 5 shards"
-expect 2 dl2-transcode --quiet --copy --container=tar --shards=5 --shard 5 "$work/few" "$work/fifths"
+expect 2 dl2-transcode --quiet copy --container=tar --shards=5 --shard 5 "$work/few" "$work/fifths"
 
 # ---- In a random order: the same for the same seed, and all samples are there
 order() { tar tf "$1"/*.tar | grep 'ppm$' | tr '\n' ' '; }
@@ -283,8 +283,8 @@ grep -q 'packed in the random order of seed 0$' "$work/out" || fail "the seed is
 copy --container=tar --shuffle=0 "$work/many" "$work/order0"
 is "$(order "$work/order")" "$(order "$work/order0")" "the order of --shuffle alone"
 [ "$(order "$work/order")" != "$(order "$work/plain")" ] || fail "--shuffle alone has no effect"
-expect 2 dl2-transcode --quiet --copy --container=tar --shuffle 1 "$work/many" "$work/unmade"
+expect 2 dl2-transcode --quiet copy --container=tar --shuffle 1 "$work/many" "$work/unmade"
 said "a value of --shuffle needs the sign, as --shuffle=SEED"
-expect 2 dl2-transcode --quiet --copy --shuffle=1 "$work/many" "$work/folders"
+expect 2 dl2-transcode --quiet copy --shuffle=1 "$work/many" "$work/folders"
 said "--shuffle has no effect: --container=folder has no order"
 exit 0

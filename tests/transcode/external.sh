@@ -39,7 +39,7 @@ expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 -e 1 --threads 1 --dec
     --out "$work/trained"
 grep -q '"completed": true' "$work/trained/experiment_report.json" || fail 'not trained'
 grep -q 'same=cp %i %o' "$work/trained/experiment_report.json" || fail 'the decoder is not in the report'
-run 0 --copy "$work/packed/same" "$work/unpacked"
+run 0 copy "$work/packed/same" "$work/unpacked"
 diff -r -x 'dl2-*' -x '.dl2-*' "$work/unpacked" "$work/v/same" >/dev/null || fail 'unpacked files differ'
 run 0 --codec png --decoder 'same=cp %i %o' "$work/v/same" "$work/back"
 (cd "$work/v/ppm" && find . -name '*.ppm') | while read -r name; do

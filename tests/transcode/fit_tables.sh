@@ -28,12 +28,12 @@ done
 cp src/train/a/1.ppm src/val/a/v.ppm
 
 # ---- The same for any number of jobs; from training images alone
-run 0 -j 1 --fit-tables one.json --input-size 32 --short full,48 src
-run 0 -j 3 --fit-tables two.json --input-size 32 --short full,48 src
+run 0 -j 1 fit-tables --input-size 32 --short full,48 src one.json
+run 0 -j 3 fit-tables --input-size 32 --short full,48 src two.json
 cmp one.json two.json || fail 'tables depend on the number of jobs'
 grep -q '"images": 6' one.json || fail 'images'
 grep -c '"subsampling"' one.json | grep -qx 6 || fail 'families'
-run 0 -j 2 --fit-tables all.json --input-size 32 --crop-area 1,1 src
+run 0 -j 2 fit-tables --input-size 32 --crop-area 1,1 src all.json
 ! cmp -s one.json all.json || fail '--crop-area has no effect'
 
 # ---- Variants are named after the file; sizes are about those of libjpeg's tables
@@ -99,20 +99,20 @@ run 2 --codec webp:tables=one.json src to2
 said "webp has no setting 'tables'"
 run 2 --codec jpeg:effort=0:trellis=yes src to2
 said 'trellis=yes needs Huffman tables of its own'
-run 2 --fit-tables x.json --q 50 src
-said '--fit-tables only fits tables: leave out --q'
+run 2 fit-tables --q 50 src x.json
+said '--q is not an option of the command fit-tables, but of recompress, frames'
 run 2 --input-size 32 src to2
-said '--input-size has no effect but on --fit-tables'
-run 2 --fit-tables x.json --survey src
-said 'exclude one another'
-run 2 --fit-tables x.json --crop-area 1,0.5 src
+said '--input-size has no effect but on --target'
+run 2 fit-tables src
+said 'too few arguments: SOURCE FILE is expected'
+run 2 fit-tables --crop-area 1,0.5 src x.json
 said "'1,0.5' is not two parts from 0 to 1"
-run 1 --fit-tables x.json --sensitivity one.json src
+run 1 fit-tables --sensitivity one.json src x.json
 said 'one.json'
 [ ! -e to2 ] && [ ! -e x.json ] || fail 'something was written'
 : >src/train/a/broken.ppm
 printf 'P6\n9 9\n255\nshort' >src/train/a/broken.ppm
-run 1 --fit-tables x.json --input-size 32 src
+run 1 fit-tables --input-size 32 src x.json
 said 'broken.ppm'
 grep -q '"images": 6' x.json || fail 'images beside a broken one'
 exit 0

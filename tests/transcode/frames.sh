@@ -9,7 +9,7 @@ mkdir -p "$work/src/run" "$work/src/walk"
 cd "$work" || exit 99
 if ! grep -q 'define HAVE_FFMPEG 1' "$builddir/config.h"; then
     : >src/run/1.mp4
-    expect 1 dl2-transcode --frames fps=8 src clips
+    expect 1 dl2-transcode frames --fps 8 src clips
     said 'libavformat-dev libavcodec-dev libavutil-dev libswscale-dev'
     skip "this build has no FFmpeg libraries"
 fi
@@ -19,7 +19,12 @@ video() { # FILE OPTIONS...: of moving shapes
     shift
     ffmpeg -nostdin -v error -f lavfi -i testsrc=size=96x64:rate=25:duration=2 "$@" "$file" || skip "ffmpeg cannot make ${file##*/}"
 }
-convert() { dl2-transcode --quiet --frames "$@"; }
+convert() { # fps=N[,short=N] OPTION... SOURCE DEST
+    rate=${1%%,*}
+    short=${1#"$rate"}
+    shift
+    dl2-transcode --quiet frames --fps "${rate#fps=}" ${short:+--short "${short#,short=}"} "$@"
+}
 video src/run/1.mp4 -c:v libx264 -qp 0 -bf 2 -g 12 -pix_fmt yuv444p
 video src/run/2.mkv -c:v libx264 -qp 4 -pix_fmt yuv444p -vf setpts=PTS*1.3
 video src/run/3.webm -c:v libvpx -b:v 2M
@@ -48,7 +53,7 @@ expect 0 convert fps=8,short=32 src clips
 is "$(sed 's/, [0-9]* bytes/, N bytes/' out)" 'clips: 6 clips, 105 frames, N bytes, as folder; 6 written, 0 failed' 'summary'
 expect 0 dl2-load check clips
 said '6 clips of 16 to 21 frames in 2 classes'
-size() { dl2-transcode --copy --force --quiet -j 1 "$1" sizes >/dev/null 2>&1; dl2-transcode --quiet -c ppm "$1" sized >/dev/null 2>&1; find sized/ppm -name '*.ppm' -exec head -c 12 {} \; -exec rm {} \; | grep -a -E '^[0-9]+ [0-9]+$' | sort -u; }
+size() { dl2-transcode copy --force --quiet -j 1 "$1" sizes >/dev/null 2>&1; dl2-transcode --quiet -c ppm "$1" sized >/dev/null 2>&1; find sized/ppm -name '*.ppm' -exec head -c 12 {} \; -exec rm {} \; | grep -a -E '^[0-9]+ [0-9]+$' | sort -u; }
 is "$(size clips)" '48 32' 'size'
 expect 0 convert fps=1,short=200 src large
 is "$(size large)" '96 64' 'a size that was not enlarged'
@@ -141,7 +146,7 @@ said "1 of the first epoch's videos have pixels that are not square"
 said "1 of the first epoch's videos are HDR or of a wide gamut"
 said "1 of the first epoch's videos are interlaced"
 is "$(grep -c "2 of strange's videos are HDR or of a wide gamut" err)" 1 'what is said of the validation set'
-expect 0 dl2-train --evaluate strange-out/checkpoint.safetensors --val strange --out strange-evaluated
+expect 0 dl2-train evaluate strange-out/checkpoint.safetensors --val strange --out strange-evaluated
 said "2 of strange's videos are HDR or of a wide gamut"
 # What failed by a limit is tried again with another one.
 mkdir -p sizes-src/run sizes-src/walk
@@ -184,14 +189,14 @@ expect 1 convert fps=4 --labels train.csv named twice
 said 'train.csv: line 2: 18 may be 18.mkv or deep/18.mkv'
 
 # ---- Usage
-expect 2 convert short=32 src other
-said 'it needs fps=N'
+expect 2 dl2-transcode frames --short 32 src other
+said 'frames needs --fps N'
 expect 2 convert fps=4 -q 10,20 src other
 said 'makes one dataset'
 expect 2 dl2-transcode --labels train.csv src other
-said '--labels needs --frames'
+said '--labels is not an option of the command recompress, but of frames'
 expect 2 convert fps=4 --label-field class src other
-said 'leave out --label-field'
+said '--label-field is not an option of the command frames'
 expect 2 convert fps=4 src src/clips
 said 'lie in each other'
 expect 2 convert fps=4 --labels train.csv http://127.0.0.1:9/videos other

@@ -28,7 +28,7 @@ try() {
     rm -rf "$work/named" && mkdir "$work/named" && (cd "$work/src" && tar -cf "$work/named/0.tar" "$1.ppm" "$2.pgm")
     expect 0 dl2-load check --split all "$work/named"
     said "images that are called like masks of others: 1, such as $2; here they are images"
-    run --copy --container tar "$work/src" "$work/named/copy"
+    run copy --container tar "$work/src" "$work/named/copy"
     rm "$work/named/copy/dl2-index.bin"
     expect 0 dl2-load check --split all --mask "$3.pgm" "$work/named/copy"
     if grep -q 'called like masks' "$work/err"; then fail "$2 of a copy"; fi
@@ -98,6 +98,6 @@ run --q 50 "$work/src" "$work/drawings"
 if grep -q 'look like masks' "$work/err"; then fail 'drawings alone'; fi
 # The same of shards, whose members have no such names.
 picture "$work/src/leftImg8bit/0.ppm" 48 36 1
-run --copy --container tar "$work/src" "$work/shards"
+run copy --container tar "$work/src" "$work/shards"
 run --q 50 "$work/shards" "$work/of-shards"
 said '3 images look like masks'

@@ -158,7 +158,7 @@ for part in 0/4 5/4 1/0 1 1/2/3 a/b -1/2 1/65536 ' 1/2' ''; do
 done
 expect 2 dl2-transcode --part 1/2 --force "$work/small" "$work/never"
 said '--force has no effect with --part'
-expect 2 dl2-transcode --part 1/2 --copy --container tar "$work/small" "$work/never"
+expect 2 dl2-transcode --part 1/2 copy --container tar "$work/small" "$work/never"
 expect 2 dl2-transcode --part 1/2 --ranks 2 "$work/small" "$work/never"
 expect 2 dl2-transcode --part 1/2 "$work/small" 'postgresql:///none?table=t'
 expect 2 dl2-transcode --ranks 2 "$work/small" 'postgresql:///none?table=t'

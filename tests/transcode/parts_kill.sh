@@ -90,7 +90,7 @@ for round in $(seq "$kills"); do
     for variant in "$dest"/*; do
         is "$(sed -n 's/^{"key":"\([^"]*\)".*}$/\1/p' "$variant/dl2-variant.jsonl" | sort -u | wc -l) $(wc -l <"$variant/dl2-variant.jsonl")" \
             "$images $images" "lines of $variant"
-        expect 0 dl2-transcode --identify "$variant"
+        expect 0 dl2-transcode identify "$variant"
         is "$(sed -n 's/^images	//p' "$work/out") $(grep -c complete "$work/out")" "$images 0" "images of $variant"
     done
     [ -z "$(find "$dest" -name '*.dl2-tmp' -o -name '.dl2-variant.*' -o -name '.dl2-transcode.part*' -o -name .dl2-unfinished)" ] ||

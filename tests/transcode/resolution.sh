@@ -173,7 +173,7 @@ EOF
 fi
 # The same in shards, whatever they are made by.
 run 0 --codec ppm --short 3,full --container tar "$work/scenes" "$work/packed"
-run 0 --copy "$work/packed/ppm@3" "$work/unpacked"
+run 0 copy "$work/packed/ppm@3" "$work/unpacked"
 same_images "$work/masks/ppm@3" "$work/unpacked"
 is "$(field unpacked variant)" '"ppm@3"' 'the name of a copy'
 # A mask that cannot follow fails its image by name, in resized variants alone.
@@ -210,7 +210,7 @@ sed -i 's/"lanczos"/"cubist"/' "$work/a/ppm@35/dl2-variant.json"
 expect 1 dl2-quality --quiet "$work/src" "$work/a/ppm@35"
 said 'has a "resize" that is not known here'
 expect 0 dl2-quality --quiet --json-dir "$work/scores" "$work/src" "$work/a/jpeg-50" "$work/a/jpeg-50@35"
-expect 0 dl2-quality --json-dir "$work/scores" --crops "$work/crops" "$work/src" "$work/a/jpeg-50" "$work/a/jpeg-50@35"
+expect 0 dl2-quality --json-dir "$work/scores" crops --out "$work/crops" "$work/src" "$work/a/jpeg-50" "$work/a/jpeg-50@35"
 if [ -n "${PYTHON3:-}" ]; then # resized images are shown enlarged, without scores
     "$PYTHON3" - "$work/crops" <<'PY' || fail 'crops of resized images: see above'
 import json, struct, sys
@@ -226,18 +226,18 @@ for crop in crops["crops"]:
 PY
 fi
 # Without a variant of the original's size no image can be chosen.
-expect 0 dl2-quality --json-dir "$work/scores" --crops "$work/crops" "$work/src" "$work/a/jpeg-50@35"
+expect 0 dl2-quality --json-dir "$work/scores" crops --out "$work/crops" "$work/src" "$work/a/jpeg-50@35"
 grep -q '"jpeg-50@35"' "$work/crops/crops.json" || fail 'crops.json does not name what was left out'
 
 # ---- The survey tells the shorter sides
-expect 0 dl2-transcode --quiet --survey "$work/src" --json "$work/survey.json"
+expect 0 dl2-transcode --quiet survey "$work/src" --json "$work/survey.json"
 says 'short '
 grep -q '"short": {' "$work/survey.json" || fail 'the survey has no shorter sides'
 
 # ---- Refused
 for wrong in --short=0 --short=12x --short=65536 --short=320x200 --short=, --short=-1 --short=99999999999999999999 --max-side=big \
     --max-side=1x1 --fit=320 --fit=320x --fit=x320 --fit=0x5 --fit=5x0 --fit=5x5x5 --filter=nearest --filter=box \
-    '--short=full --filter=box' '--copy --short=5' '--survey --fit=3x3'; do
+    '--short=full --filter=box' 'copy --short=5' 'survey --fit=3x3'; do
     # shellcheck disable=SC2086
     run 2 $wrong "$work/src" "$work/refused"
 done

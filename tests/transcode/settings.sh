@@ -94,7 +94,7 @@ if has avif; then
     expect 0 dl2-quality --quiet --metrics psnr_rgb --csv "$work/scores" "$work/src" "$work/a/avif_effort0-30" \
         "$work/a/avif_effort0_depth10-30" "$work/a/avif_effort0_depth12-30" "$work/a/avif_tunepsnr-30"
     awk -F , 'NR > 1 && $12 < 22 { print; bad = 1 } END { exit bad }' "$work/scores" || fail 'scores of avif'
-    expect 0 dl2-transcode --quiet --survey "$work/a/avif_effort0_depth10-30"
+    expect 0 dl2-transcode --quiet survey "$work/a/avif_effort0_depth10-30"
     grep '^bits' "$work/out" | grep -q 10 || fail 'the depth'
     ! cmp -s "$work/a/avif_tunepsnr-30/train/rose/0003.avif" "$work/a/avif-30/train/rose/0003.avif" || fail 'tune has no effect'
     run 2 --codec avif:encoder=rav1e:tune=psnr "$work/src" "$work/refused"
@@ -124,7 +124,7 @@ fi
 # ---- JPEG's turn: all of these images are wide
 run 0 --codec jpeg:turn=yes --q 50 "$work/src" "$work/a"
 is "$(settings jpeg_turn-50)" '"settings":{"turn":"yes"}' 'the record'
-expect 0 dl2-transcode --quiet --survey "$work/a/jpeg_turn-50"
+expect 0 dl2-transcode --quiet survey "$work/a/jpeg_turn-50"
 is "$(grep '^orientation\|^width\|^height' "$work/out" | tr -s ' ')" "width 40 40 44 47 47
 height 30 30 34 37 37
 orientation 5: 8" 'turned images'

@@ -79,33 +79,33 @@ run 0 --q 50 --container=tar "$work/src" "$work/tar"
 is "$(made jpeg-50)" 0 'a tar file made again'
 tar xOf "$work/tar/jpeg-50/train/shard-000000.tar" rose/0001.seg.png | cmp - "$work/src/$rose.seg.png" || fail 'a mask in tar'
 expect 0 dl2-load check --quiet "$work/tar/jpeg-50"
-run 0 --copy "$work/tar/jpeg-50" "$work/back"
+run 0 copy "$work/tar/jpeg-50" "$work/back"
 same_sidecars "$work/src" "$work/back"
 printf 'a white rose' >"$work/src/$rose.txt"
 run 0 --q 50 --container=tar "$work/src" "$work/tar"
 is "$(made jpeg-50)" 12 'a tar file of another caption'
 rm "$work/src/$rose.txt"
 run 0 --q 50 --container=tar "$work/src" "$work/tar"
-run 0 --copy "$work/tar/jpeg-50" "$work/back"
+run 0 copy "$work/tar/jpeg-50" "$work/back"
 same_sidecars "$work/src" "$work/back"
 # A variant of what is in tar
 run 0 --codec webp,png --q 50 "$work/tar/jpeg-50" "$work/of-tar"
 same_sidecars "$work/src" "$work/of-tar/png"
 
 # ---- Copies: made again for what changes beside images, and only for that
-run 0 --copy --container=tar "$work/src" "$work/copy"
-run 0 --copy --container=tar "$work/src" "$work/copy"
+run 0 copy --container=tar "$work/src" "$work/copy"
+run 0 copy --container=tar "$work/src" "$work/copy"
 grep -q ' 0 written' "$work/out" || fail 'copied again'
 printf 'a rose again' >"$work/src/$rose.txt"
-run 0 --copy --container=tar "$work/src" "$work/copy"
+run 0 copy --container=tar "$work/src" "$work/copy"
 grep -q ' 12 written' "$work/out" || fail 'not copied again'
-run 0 --copy "$work/copy" "$work/unpacked"
+run 0 copy "$work/copy" "$work/unpacked"
 same_sidecars "$work/src" "$work/unpacked"
 rm "$work/src/$rose.txt"
-run 0 --copy --container=tar "$work/src" "$work/copy"
+run 0 copy --container=tar "$work/src" "$work/copy"
 grep -q ' 12 written' "$work/out" || fail 'not copied again without a file'
 echo mine >"$work/unpacked/$rose.note"
-run 0 --copy "$work/copy" "$work/unpacked"
+run 0 copy "$work/copy" "$work/unpacked"
 same_sidecars "$work/src" "$work/unpacked"
 [ -f "$work/unpacked/$rose.note" ] || fail 'a copy removed what is not ours'
 said "$work/unpacked/$rose.note: it lies beside an image and is not of SOURCE"
@@ -123,31 +123,31 @@ beside_2() { (cd "$1/train/a" && echo 2.*); }
 for prune in --prune ''; do
     rm -rf "$work/few" "$work/few-copy"
     new_tree
-    run 0 --copy "$work/few" "$work/few-copy"
+    run 0 copy "$work/few" "$work/few-copy"
     rm "$work/few/train/a/2."*
-    run 0 --copy $prune "$work/few" "$work/few-copy"
+    run 0 copy $prune "$work/few" "$work/few-copy"
     if [ -n "$prune" ]; then
         is "$(beside_2 "$work/few-copy")" '2.*' 'beside an image that was pruned'
     else
         is "$(beside_2 "$work/few-copy")" '2.json 2.ppm 2.seg.png 2.txt 2.yolo' 'beside an image that is left'
     fi
     cp "$work/src/$rose.ppm" "$work/few/train/a/2.ppm"
-    run 0 --copy $prune "$work/few" "$work/few-copy"
+    run 0 copy $prune "$work/few" "$work/few-copy"
     is "$(beside_2 "$work/few-copy")" 2.ppm 'beside the next image of this name'
     diff -r -x '.dl2-*' "$work/few" "$work/few-copy" >&2 || fail 'not a copy'
 done
 # The image is removed from the copy by hand; what lay beside it goes, too.
 new_tree
-run 0 --copy "$work/few" "$work/few-copy"
+run 0 copy "$work/few" "$work/few-copy"
 rm "$work/few/train/a/2."* "$work/few-copy/train/a/2.ppm"
-run 0 --copy "$work/few" "$work/few-copy"
+run 0 copy "$work/few" "$work/few-copy"
 cp "$work/src/$rose.ppm" "$work/few/train/a/2.ppm"
-run 0 --copy "$work/few" "$work/few-copy"
+run 0 copy "$work/few" "$work/few-copy"
 diff -r -x '.dl2-*' "$work/few" "$work/few-copy" >&2 || fail 'not a copy'
 # A caption that another program has put where SOURCE has one now
 echo theirs >"$work/few-copy/train/a/2.txt"
 echo ours >"$work/few/train/a/2.txt"
-run 2 --copy "$work/few" "$work/few-copy"
+run 2 copy "$work/few" "$work/few-copy"
 said "$work/few-copy/train/a/2.txt is in the way"
 is "$(cat "$work/few-copy/train/a/2.txt")" theirs 'a caption of another program'
 
@@ -155,7 +155,7 @@ is "$(cat "$work/few-copy/train/a/2.txt")" theirs 'a caption of another program'
 printf 'a rose' >"$work/src/$rose.txt"
 printf '[1,  2]' >"$work/src/${other%.ppm}.json"
 : >"$work/src/${other%.ppm}.txt"
-run 0 --copy --container=gulp "$work/src" "$work/gulp"
+run 0 copy --container=gulp "$work/src" "$work/gulp"
 [ ! -s "$work/err" ] || ! grep 'left out' "$work/err" || fail 'something was left out'
 expect 0 dl2-load check --quiet "$work/gulp"
 run 0 --q 50 "$work/gulp" "$work/of-gulp"
@@ -164,16 +164,16 @@ is "$(cat "$work/of-gulp/jpeg-50/$rose.json")" \
 cp "$work/src/$rose.json" "$work/of-gulp/jpeg-50/$rose.json"
 same_sidecars "$work/src" "$work/of-gulp/jpeg-50"
 rm "$work/gulp/dl2-index.bin"
-run 0 --copy --container=gulp "$work/gulp" "$work/gulp-2"
+run 0 copy --container=gulp "$work/gulp" "$work/gulp-2"
 for file in data_0.gulp meta_0.gmeta; do
     cmp "$work/gulp/train/$file" "$work/gulp-2/train/$file" || fail "$file of a copied chunk"
 done
 # A name that leads elsewhere, and bytes beyond the data file
 sed 's|"seg.png": |"/../../seg.png": |' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
-run 1 --copy --container=tar "$work/gulp-2" "$work/gulp-3"
+run 1 copy --container=tar "$work/gulp-2" "$work/gulp-3"
 said '[train/rose/0001]: sidecar "/../../seg.png": not an extension'
 sed 's|"seg.png": \[|&9999999|' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
-run 1 --copy "$work/gulp-2" "$work/gulp-4"
+run 1 copy "$work/gulp-2" "$work/gulp-4"
 said 'are not within the data file'
 rm "$work/src/${other%.ppm}.json" "$work/src/${other%.ppm}.txt"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# dl2-transcode --survey: what it says of images whose facts are known.
+# dl2-transcode survey: what it says of images whose facts are known.
 . "$srcdir/tests/lib.sh"
 grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
 need_python numpy python3-numpy
@@ -8,7 +8,7 @@ cd "$work" || exit 99
 survey() { # STATUS FOLDER...: the survey as facts.json
     status=$1
     shift
-    expect "$status" dl2-transcode --quiet -j 2 --survey --json facts.json "$@"
+    expect "$status" dl2-transcode --quiet -j 2 survey --json facts.json "$@"
 }
 # fact EXPRESSION: true of the survey `s`; `source` reads a PPM.
 fact() {
@@ -64,7 +64,7 @@ fact 'exec(open("expected.py").read()) or numpy.allclose(s["mean"], mean, atol=1
 fact 'exec(open("expected.py").read()) or numpy.allclose(s["std"], (square - mean ** 2) ** 0.5, atol=1e-9)'
 fact 's["duplicates"]["val_near_train"] == 0'
 cp facts.json one.json
-expect 0 dl2-transcode --quiet -j 1 --survey --json facts.json data
+expect 0 dl2-transcode --quiet -j 1 survey --json facts.json data
 cmp facts.json one.json || fail "another survey with another number of jobs"
 grep -q '^ppm  *13 ' "$work/out" || fail "no table"
 
@@ -109,16 +109,16 @@ is "$(group_of val/a/copy-of-1)" "$(group_of train/a/1)" "a twin's group"
 is "$(group_of train/b/copy-of-2)" "$(group_of train/a/2)" "a twin's group"
 [ "$(group_of train/a/1)" != "$(group_of train/a/2)" ] || fail "one group for all"
 cp groups.tsv one.tsv
-expect 0 dl2-transcode --quiet -j 1 --survey --groups groups.tsv twins
+expect 0 dl2-transcode --quiet -j 1 survey --groups groups.tsv twins
 cmp groups.tsv one.tsv || fail "other groups with another number of jobs"
 name=twins/train/a/"two
 lines.jpg"
 cp twins/train/a/3.jpg "$name"
-expect 1 dl2-transcode --quiet --survey --groups groups.tsv twins
+expect 1 dl2-transcode --quiet survey --groups groups.tsv twins
 said "has a newline, which a line of the file of groups can't have"
 rm "$name"
 expect 2 dl2-transcode --groups groups.tsv twins out
-said "--groups needs --survey"
+said "--groups is not an option of the command recompress, but of survey"
 
 # What cannot be read is named and counts for nothing.
 head -c 300 twins/train/a/3.jpg >twins/train/a/cut.jpg
@@ -145,12 +145,12 @@ rm -r flat
 survey 0 data/train
 fact 's["duplicates"]["val_near_train"] is None'
 
-# Packed datasets, and what goes with --survey.
-expect 0 dl2-transcode --quiet --copy --container=tar data packed
+# Packed datasets, and what goes with survey.
+expect 0 dl2-transcode --quiet copy --container=tar data packed
 survey 0 packed
 fact 's["images"] == 13 and s["splits"] == {"train": 8, "val": 5}'
-expect 2 dl2-transcode --survey data out
-expect 2 dl2-transcode --survey --q 5 data
+expect 2 dl2-transcode survey data out
+expect 2 dl2-transcode survey --q 5 data
 expect 2 dl2-transcode --json facts.json data out
-said "--json needs --survey"
-expect 1 dl2-transcode --survey nowhere
+said "--json is not an option of the command recompress, but of survey"
+expect 1 dl2-transcode survey nowhere

@@ -16,7 +16,7 @@ for part in train val; do
     done
 done
 picture "$src/train/rose/x'\"\$.ppm" 24 16 7
-copy() { expect 0 dl2-transcode --quiet --copy "$@"; }
+copy() { expect 0 dl2-transcode --quiet copy "$@"; }
 digest() { expect 0 dl2-load bench "$@" --image-size 8 -b 4 --digest; sed -n 's/^digest //p' "$work/out"; }
 
 # ---- What variants in folders are
@@ -55,7 +55,7 @@ tables 0 "$(at photos)" "$(at photos)" # a source with other times
 is "$(made)" "jpeg-05 17/17 jpeg-30 17/17 " "tables of a table"
 tables 2 "$(at photos_jpeg_30)" "$(at photos)&connect_timeout=9"
 said "over its own source"
-expect 2 dl2-transcode --force --copy "$(at photos)" "$(at public.photos)"
+expect 2 dl2-transcode --force copy "$(at photos)" "$(at public.photos)"
 said "DEST is SOURCE itself"
 sql "create table mine_jpeg_05 (a int)"
 tables 2 "$src" "$(at mine)"

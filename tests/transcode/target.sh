@@ -182,5 +182,5 @@ run 0 --target input_ssim=0.9,ssim=0.9 --input-size 16 "$work/src" "$work/inputs
 grep -q '"input_size": 16' "$work/inputs/jpeg-input_ssim0.9/dl2-variant.json" || fail 'the input size is not recorded'
 ! grep -q '"input_size"' "$work/inputs/jpeg-ssim0.9/dl2-variant.json" || fail 'an input size of a target without one'
 run 2 --target ssim=0.9 --input-size 16 "$work/src" "$work/refused"
-said '--input-size has no effect but on --fit-tables and on --target input_psnr or input_ssim'
+said '--input-size has no effect but on --target input_psnr or input_ssim'
 exit 0

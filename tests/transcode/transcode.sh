@@ -313,7 +313,7 @@ is "$(copied jpeg-50)" 40 'coarser chroma copied'
 # Packed, the bytes are the same.
 run 0 --q 60 --container=tar "$jpegs" "$work/kept-tar"
 is "$(copied jpeg-60)" 40 'copied into a container'
-run 0 --copy "$work/kept-tar/jpeg-60" "$work/kept-un"
+run 0 copy "$work/kept-tar/jpeg-60" "$work/kept-un"
 rm -f "$work/kept-un/".dl2-*
 same_images "$work/kept-un" "$jpegs"
 # What must be turned upright, or has other colours than YCbCr, is encoded.
@@ -378,8 +378,8 @@ run 2 --codec nothing "$work/src" "$work/x"
 said "'nothing' is not a codec that this build can write: "
 run 2 --q 0 "$work/src" "$work/x"
 said '--q: 0 is not between 1 and 100'
-run 2 --copy --q 10 "$work/src" "$work/x"
-run 2 --copy --codec png "$work/src" "$work/x"
+run 2 copy --q 10 "$work/src" "$work/x"
+run 2 copy --codec png "$work/src" "$work/x"
 echo text >"$work/file.data"
 run 1 "$work/file.data" "$work/x"
 said 'file.data: no dataset; looked for a folder of images'
@@ -397,7 +397,7 @@ run 1 "$work/nowhere" "$work/x"
 said nowhere
 mkdir "$work/empty"
 run 1 "$work/empty" "$work/x"
-expect 0 dl2-transcode --help
+expect 0 dl2-transcode recompress --help
 for codec in JPEG:jpeg WEBP:webp AVIF:avif JP2:jp2 JXL:jxl JXL:jxl_lossless PNG:png; do
     built=0
     grep -q "define HAVE_${codec%%:*} 1" "$builddir/config.h" && built=1

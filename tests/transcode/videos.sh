@@ -54,7 +54,7 @@ for codec in $codecs; do
     grep -q '"frames": 36' v/$codec-12/dl2-variant.json || fail "$codec: $(cat v/$codec-12/dl2-variant.json)"
     expect 0 dl2-load check v/$codec-12
     said '6 videos in 2 classes'
-    expect 0 make --frames fps=25 -c ppm v/$codec-12 frames-$codec
+    expect 0 make frames --fps 25 -c ppm v/$codec-12 frames-$codec
     grep -q '6 clips, 36 frames' out || fail "$codec: $(cat out)"
     expect 0 dl2-quality --quiet --samples clips --metrics psnr_rgb --below psnr_rgb=36 src frames-$codec
     size() { wc -c <v/$codec-$1/run/c3.mp4; }
@@ -77,10 +77,10 @@ for part in 1/2 2/2; do expect 0 dl2-quality --quiet --metrics psnr_rgb --part $
 cmp whole.csv parts.csv || fail 'parts score otherwise'
 if grep -q 'define HAVE_PNG 1' "$builddir/config.h"; then
     expect 0 dl2-quality --quiet --metrics ssim,psnr_rgb --json-dir scores src v/$first-40
-    expect 0 dl2-quality --quiet --crops crops --json-dir scores src v/$first-40
-    mkdir decoded && expect 0 make --frames fps=25 -c png v/$first-40 "decoded/$first-40"
+    expect 0 dl2-quality --quiet crops --out crops --json-dir scores src v/$first-40
+    mkdir decoded && expect 0 make frames --fps 25 -c png v/$first-40 "decoded/$first-40"
     expect 0 dl2-quality --quiet --metrics ssim,psnr_rgb --json-dir scored src "decoded/$first-40"
-    expect 0 dl2-quality --quiet --crops crops-decoded --json-dir scored src "decoded/$first-40"
+    expect 0 dl2-quality --quiet crops --out crops-decoded --json-dir scored src "decoded/$first-40"
     [ -f crops/image-0-variant-0.png ] || fail "$(ls crops)"
     for file in crops/*.png; do cmp "$file" "crops-decoded/${file##*/}" || fail 'crops of other pixels'; done
 fi
@@ -97,7 +97,7 @@ expect 1 make -c $first --samples clips odd oddv
 said 'frames of 65x67 pixels have an odd side, which subsampled chroma cannot have; pass --subsampling 444'
 expect 0 make -c "$list" -q 2 -s 444 --samples clips odd oddv
 for codec in $codecs; do
-    expect 0 make --frames fps=25 -c ppm oddv/$codec-02 odd-$codec
+    expect 0 make frames --fps 25 -c ppm oddv/$codec-02 odd-$codec
     expect 0 dl2-quality --quiet --samples clips --metrics psnr_rgb --below psnr_rgb=44 odd odd-$codec
 done
 expect 0 make -c $first -q 20 --short 32,full src small
@@ -127,14 +127,14 @@ for codec in $codecs; do
     grep -q '"complete": true' parts/$codec-12/dl2-variant.json || fail 'parts are not complete'
 done
 for container in gulp tar; do
-    expect 0 make --copy --container=$container src $container
+    expect 0 make copy --container=$container src $container
     expect 0 make -c $first -q 12 $container from-$container
     same v/$first-12 from-$container/$first-12 $container
 done
 # From videos: their rate stays, and the frames are theirs
 expect 0 make -c $first -q 2 -s 444 src fine
 expect 0 make -c $first -q 12 fine/$first-02 again
-expect 0 make --frames fps=25 -c ppm again/$first-12 frames-again
+expect 0 make frames --fps 25 -c ppm again/$first-12 frames-again
 expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=35 src frames-again
 if command -v ffmpeg >/dev/null 2>&1; then
     mkdir -p rated/a && ffmpeg -nostdin -v error -f lavfi -i testsrc=size=64x64:rate=30000/1001:duration=0.4 -f lavfi -i sine -shortest \
@@ -144,7 +144,7 @@ if command -v ffmpeg >/dev/null 2>&1; then
     expect 0 make -c $first rated rated-out
     said 'rated: sound is dropped: 1 videos have it'
     said 'frames are shown equally long in variants, and are not in 1 of its videos'
-    expect 0 make --frames fps=30000/1001 -c ppm rated-out/"$first"-* rated-frames
+    expect 0 make frames --fps 30000/1001 -c ppm rated-out/"$first"-* rated-frames
     grep -q '"key":"a/one".*"frames":12' rated-frames/.dl2-frames || fail "another rate: $(cat rated-frames/.dl2-frames)"
 fi
 
@@ -216,8 +216,8 @@ expect 2 make -c $first --container=tar src no
 said 'makes videos, which lie in folders'
 expect 2 make -c $first src 'postgresql:///nothing?table=x'
 said 'makes videos, which lie in folders'
-expect 2 make --frames fps=8 -c $first fine/$first-02 no
-said "leave it out for $first, which makes videos of videos"
+expect 2 make frames --fps 8 -c $first fine/$first-02 no
+said "leave the word out for $first, which makes videos of videos"
 expect 1 make -c $first --samples images src no
 said "src: it holds images, and $first makes videos of clips"
 expect 1 make -c $first src/run/c1 no

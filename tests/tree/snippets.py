@@ -46,17 +46,17 @@ GIVEN_SHELL = {
     "dl2-transcode": "export PGDATABASE=mydb",
     "dl2-train": """dl2-transcode --q 10,25 photos variants
         printf '%s\n' '{"name": "slow", "lr": 0.01}' '{"name": "fast", "lr": 0.1}' >rates.jsonl""",
-    "docs/coming-from.md": "dl2-transcode --quiet --copy --container=tar scenes shards",
+    "docs/coming-from.md": "dl2-transcode --quiet copy --container=tar scenes shards",
     "docs/analysis.md": "mkdir study-out/demo/report; dl2-report study-out/demo -o study-out/demo/report/report.html; cp -r study-out/demo photos-study",
-    "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet --copy --container=tar photos shards",
+    "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet copy --container=tar photos shards",
     "docs/loading.md": """export PYTHONPATH=$PWD/build/python
-        dl2-transcode --quiet --copy --container=tar scenes shards
-        [ -n "$DL2_NO_SERVER" ] || { dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=p' &&
+        dl2-transcode --quiet copy --container=tar scenes shards
+        [ -n "$DL2_NO_SERVER" ] || { dl2-transcode --quiet copy photos 'postgresql:///mydb?table=p' &&
             psql -qc 'CREATE TABLE pictures AS SELECT key AS id, image AS jpeg, label AS species, split AS fold FROM p' \\
                  -c 'CREATE INDEX ON pictures (id)' mydb; }""",
-    "docs/study.md": "[ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=photos'",
+    "docs/study.md": "[ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet copy photos 'postgresql:///mydb?table=photos'",
     "dl2-study": "true",
-    "docs/transcode.md": "export PYTHONPATH=$PWD/build/python; [ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=photos'",
+    "docs/transcode.md": "export PYTHONPATH=$PWD/build/python; [ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet copy photos 'postgresql:///mydb?table=photos'",
 }
 GIVEN_PYTHON = {
     "docs/coming-from.md": """
@@ -97,7 +97,7 @@ def lacking(kind, text):
 def snippets(page):
     """(line, kind, text) of each snippet of a page. One without a suffix is a program: its --help."""
     if "." not in page:
-        help_text = subprocess.run([page, "--help"], check=True, capture_output=True, text=True).stdout
+        help_text = subprocess.run([page, "--help=all"], check=True, capture_output=True, text=True).stdout
         examples = help_text[help_text.index("Examples:\n"):].split("\n  $ ")[1:]    # long ones are folded
         return [(n + 1, "command", " ".join(example.split("\n"))) for n, example in enumerate(examples)]
     lines = (SOURCE / page).read_text().split("\n")
@@ -271,8 +271,8 @@ python() { # LINE FILE
 # Trainings are of small images and short measurements, where later options may say so: these pages are about words.
 dl2-train() {
     local smaller=
-    case " $* " in *" --evaluate "* | *" --image-size "* | *" --list "* | *" --help "* | *" --version "*) ;; *) smaller="--image-size 24" ;; esac
-    case " $* " in *" --measure "*) smaller="$smaller --measure 0.5s" ;; esac
+    case " $* " in *" evaluate "* | *" --image-size "* | *" --list "* | *" --help "* | *" --version "*) ;; *) smaller="--image-size 24" ;; esac
+    case "$1" in measure) smaller="$smaller --duration 0.5s" ;; esac
     command dl2-train "$@" $smaller
 }
 dl2-load() {
