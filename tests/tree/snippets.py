@@ -44,7 +44,7 @@ GIVEN_SHELL = {
     "dl2-quality": "dl2-transcode --q 10,50 photos variants; dl2-transcode --codec webp photos variants; "
         "cp photos/val/wine_by_jakkub_mede/r00c01.png original.png; cp variants/webp-75/val/wine_by_jakkub_mede/*.webp smaller.webp",
     "dl2-transcode": "export PGDATABASE=mydb",
-    "dl2-train": """dl2-transcode --q 10,25 photos variants
+    "dl2-train": """dl2-transcode --q 10,25 photos variants; ln -s study-out/demo/train/raw/convnet/seed-0 run1
         printf '%s\n' '{"name": "slow", "lr": 0.01}' '{"name": "fast", "lr": 0.1}' >rates.jsonl""",
     "docs/coming-from.md": "dl2-transcode --quiet copy --container=tar scenes shards",
     "docs/analysis.md": "mkdir study-out/demo/report; dl2-report study-out/demo -o study-out/demo/report/report.html; cp -r study-out/demo photos-study",
