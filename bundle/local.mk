@@ -17,26 +17,27 @@ BUNDLE_NAME = $(PACKAGE)-$(VERSION)-$(host_cpu)
 bundle_checks =
 bundle_device_files =
 BUNDLE_MAKE = $(MAKE) --no-print-directory
-bundle_install = rm -rf bundle.installed && $(BUNDLE_MAKE) -s install DESTDIR='$(abs_builddir)/bundle.installed' >bundle.log 2>&1 || \
-	    { cat bundle.log >&2; exit 1; }
+# Each goal has a folder of its own, since tests make both at once.
+bundle_install = rm -rf $@.installed && $(BUNDLE_MAKE) -s install DESTDIR='$(abs_builddir)/$@.installed' >$@.log 2>&1 || \
+	    { cat $@.log >&2; exit 1; }
 bundle_run = cd '$(BUNDLE_FOLDER)' && BUNDLE_LIMIT='$(BUNDLE_LIMIT)' CC='$(CC)' PYTHON3='$(PYTHON3)' $(SHELL) $(abs_top_srcdir)/bundle/bundle.sh \
-	    '$(abs_builddir)/bundle.installed'
+	    '$(abs_builddir)/$@.installed'
 .PHONY: bundle bundle_checks wheel
 bundle_checks: all $(bundle_checks)
 bundle: all
 	@$(if $(bundle_checks),$(BUNDLE_MAKE) -s $(bundle_checks))
 	@$(bundle_install)
-	@mkdir -p 'bundle.installed$(pkgdatadir)/device' && \
-	    for file in $(bundle_device_files); do cp "$(srcdir)/$$file" 'bundle.installed$(pkgdatadir)/device'; done
+	@mkdir -p '$@.installed$(pkgdatadir)/device' && \
+	    for file in $(bundle_device_files); do cp "$(srcdir)/$$file" '$@.installed$(pkgdatadir)/device'; done
 	@test '$(BUNDLE_PHOTOGRAPHS)' = no || \
-	    $(SHELL) $(srcdir)/tests/device/photographs.sh 'bundle.installed$(pkgdatadir)/device/photographs'
+	    $(SHELL) $(srcdir)/tests/device/photographs.sh '$@.installed$(pkgdatadir)/device/photographs'
 	@$(bundle_run) $(BUNDLE_NAME) $(BUNDLE_CUDA) $(BUNDLE_FORMAT) $(addprefix $(abs_builddir)/,$(bundle_checks))
-	@rm -rf bundle.installed bundle.log
+	@rm -rf $@.installed $@.log
 
 # The Python package with the programs as a wheel, for pip: dl2-VERSION-cp311-abi3-manylinux_2_GLIBC_CPU.whl in BUNDLE_FOLDER.
 wheel: all
 	@$(bundle_install)
 	@$(bundle_run) $(PACKAGE)-$(VERSION) no whl
-	@rm -rf bundle.installed bundle.log
+	@rm -rf $@.installed $@.log
 EXTRA_DIST += bundle/README.bundle bundle/_programs.py bundle/bundle.sh bundle/launcher.sh bundle/wheel.py
-CLEANFILES += bundle.log
+CLEANFILES += bundle.log wheel.log
