@@ -124,6 +124,8 @@ struct dl2_data_yaml {
     size_t class_count;
     struct dl2_split_folder *folders; /* of `train`, `val` and `test` */
     size_t folder_count;
+    size_t path_line;    /* of `path`, from 1; 0: there is none */
+    bool is_path_within; /* it is there, beside others on its line or on several */
 };
 
 /* Sets *path to the data.yaml of a dataset's folder, a string to free, or to NULL. A folder that is

@@ -137,6 +137,15 @@ static int compare_classes(const void *a, const void *b)
     return (one->label > two->label) - (one->label < two->label);
 }
 
+static void note_path(struct dl2_data_yaml *yaml, const yaml_node_t *root, const yaml_node_t *key,
+                      const yaml_node_t *value)
+{
+    if (root->data.mapping.style == YAML_FLOW_MAPPING_STYLE || yaml->path_line ||
+        key->start_mark.line != value->end_mark.line)
+        yaml->is_path_within = true;
+    yaml->path_line = key->start_mark.line + 1;
+}
+
 static int read_document(yaml_document_t *document, struct dl2_data_yaml *yaml,
                          struct dl2_error *error)
 {
@@ -146,8 +155,11 @@ static int read_document(yaml_document_t *document, struct dl2_data_yaml *yaml,
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has no lines such as 'names: [person]'");
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
-        const char *key = text_of(yaml_document_get_node(document, pair->key));
+        const yaml_node_t *named = yaml_document_get_node(document, pair->key);
         const yaml_node_t *value = yaml_document_get_node(document, pair->value);
+        const char *key = text_of(named);
+        if (key && !strcmp(key, "path"))
+            note_path(yaml, root, named, value);
         if (key && !strcmp(key, "names"))
             DL2_TRY(take(document, value, NULL, yaml, error));
         for (size_t i = 0; key && i < sizeof splits / sizeof *splits; i++)

@@ -314,7 +314,7 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
     exit(DL2_EXIT_OK);
 }
 
-/* The text of --help that follows the options, with a paragraph for each metric. To free. */
+/* What scoring is, with a paragraph for each metric. To free. */
 static char *quality_describe(void)
 {
     char *text = NULL;
@@ -323,10 +323,9 @@ static char *quality_describe(void)
     if (!out)
         return NULL;
     fputs(
-        "REFERENCE and each VARIANT are datasets, or image files. Images of folders are "
-        "paired by their paths without extension. Gray images count as R = G = B. If the "
-        "images of a VARIANT were resized (dl2-transcode --short), REFERENCE's are resized in the "
-        "same way, so its scores are those of the encoder alone.\n\n"
+        "Gray images count as R = G = B. If the images of a VARIANT were resized (dl2-transcode "
+        "--short), REFERENCE's are resized in the same way, so its scores are those of the encoder "
+        "alone.\n\n"
         "Metrics (those with * are scored by default):\n",
         out);
     const struct dl2_metric *metric;
@@ -346,10 +345,7 @@ static char *quality_describe(void)
     fputs("\n\nThe table has the mean, median, 5th percentile and minimum over the images (where "
           "lower "
           "is better, the 95th percentile and the maximum), and for PSNR also the dB of the mean "
-          "MSE.\n\n"
-          "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
-          "another size or without a reference (each is named, and the others are scored), or "
-          "worse than --below; 2 for wrong usage.",
+          "MSE.",
           out);
     fclose(out);
     return text;
@@ -373,9 +369,9 @@ enum {
     ALL_OF_IMAGES = SCORES_IMAGES | CROPS | DRAWS,
 };
 
-static const struct dl2_command commands[] = {
+static struct dl2_command commands[] = {
     [SCORE] = {"score", SCORES_IMAGES, "REFERENCE VARIANT...", 2, 0,
-               "Score images by metrics, and print a table", NULL},
+               "Score images by metrics, and print a table", NULL}, /* main() adds the details */
     [CROP] = {"crops", CROPS, "REFERENCE VARIANT...", 2, 0,
               "Write crops of the worst, median and best images",
               "By each metric, the worst, the median and the best image are chosen by the scores "
@@ -408,9 +404,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "limit", 0, "N", "Draw the first N images of REFERENCE",
      AT(scoring.heatmaps.limit), .min = 1, .max = 4294967295.0, .commands = DRAWS},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
-     "Metrics to score, separated by commas; all; or default, those marked * below",
-     AT(scoring.metrics), .parse = parse_metrics, .list = "metrics",
-     .unset = "those marked * below", .commands = SCORES_IMAGES, .basic = true},
+     "Metrics to score, separated by commas, of those of --list metrics; all; or default",
+     AT(scoring.metrics), .parse = parse_metrics, .list = "metrics", .unset = "default",
+     .commands = SCORES_IMAGES, .basic = true},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
@@ -453,9 +449,14 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_END},
 };
 
-static struct dl2_program program = {
+static const struct dl2_program program = {
     .name = "dl2-quality",
     .summary = "Score variants of images against their reference.",
+    .details = "REFERENCE and each VARIANT are datasets, or image files. Images of folders are "
+               "paired by their paths without extension.\n\n"
+               "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, "
+               "of another size or without a reference (each is named, and the others are "
+               "scored), or worse than --below; 2 for wrong usage.",
     .examples = "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
                 "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
                 "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75\n"
@@ -519,9 +520,9 @@ static int quality_run(const struct dl2_common_options *common, char **paths, si
         return dl2_program_usage_error(&program, "%s: %s", named, error.message);
     if (command == DRAW) { /* and score by what is drawn */
         arguments.scoring.heatmaps.folder = arguments.out;
-        DL2_TRY(parse_metrics(arguments.scoring.heatmaps.error == DL2_HEATMAP_SSIM ? "ssim"
-                                                                                   : "psnr_rgb",
-                              arguments.scoring.metrics, &error));
+        const bool of_ssim = arguments.scoring.heatmaps.error == DL2_HEATMAP_SSIM;
+        if (parse_metrics(of_ssim ? "ssim" : "psnr_rgb", arguments.scoring.metrics, &error) < 0)
+            return quality_end(error.status, &error);
     }
     arguments.scoring.idle_on_volumes = dl2_option_without_effect(&program, common, SCORES_VOLUMES);
     const char *conflict = quality_find_conflict(command);
@@ -539,7 +540,7 @@ int main(int argc, char **argv)
     struct dl2_common_options common = {0};
     char **paths, *details = quality_describe();
     size_t count;
-    program.details = details;
+    commands[SCORE].details = details;
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     free(details);
     const int exit_status = quality_run(&common, paths, count);

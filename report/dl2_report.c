@@ -227,7 +227,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
-     AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = PAGES, .basic = true},
+     AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = PAGES},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are", .commands = STUDIES,
      .basic = true},

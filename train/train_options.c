@@ -344,7 +344,7 @@ const struct dl2_option dl2_train_options[] = {
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes "
      "DEPTHxHEIGHTxWIDTH voxels of the patches",
      AT(loader.height), .parse = parse_input_size, .show = dl2_show_output_size,
-     .unset = "that of the architecture, see below",
+     .unset = "that of the architecture, see --list archs",
      .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
      .also = "img-size,input-size,resolution,size,crop-size", .basic = true},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
@@ -397,7 +397,7 @@ const struct dl2_option dl2_train_options[] = {
      .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
-    {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
+    {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of --list archs", AT(arch),
      .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT,
      .also = "model,network,backbone", .basic = true},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
@@ -470,7 +470,7 @@ const struct dl2_option dl2_train_options[] = {
      "Number of epochs, not necessarily whole; with --time-budget the maximum", GIVEN(epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
      .commands = DL2_TRAINING, .also = "num-epochs,max-epochs", .basic = true},
-    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those listed below",
+    {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those that run --help describes",
      AT(optimizer.kind), .words = dl2_optimizer_words,
      .unset = "adamw for vision transformers, sgd for the others", .roles = MODEL,
      .commands = TRAINS, .also = "opt", .basic = true},
@@ -480,9 +480,9 @@ const struct dl2_option dl2_train_options[] = {
      GIVEN(freeze), .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(optimizer.lr), .min = 1e-12, .max = 1e6,
-     .unset =
-         "the optimizer's, listed below, for a step of 64 images over all processes; in proportion "
-         "for others, with an adaptive optimizer to their square root",
+     .unset = "the optimizer's, see run --help, for a step of 64 images over all processes; in "
+              "proportion "
+              "for others, with an adaptive optimizer to their square root",
      .roles = MODEL, .commands = TRAINS, .also = "learning-rate,rate", .basic = true},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "

@@ -517,21 +517,19 @@ static int scale_coco_for_all(struct coco_file *file, const struct dl2_variant *
 /* Begins a data.yaml that is ours. */
 #define OUR_YAML "# dl2-transcode: "
 
-/* Are all folders of splits below the file's? */
-static bool is_relative(const struct dl2_data_yaml *yaml, const char **split)
+/* Why a variant's file would lead to the source's images, or NULL. */
+static const char *find_way_out(const struct dl2_data_yaml *yaml)
 {
-    bool relative = true;
-    for (size_t i = 0; i < yaml->folder_count && relative; i++) {
-        relative = *yaml->folders[i].path != '/';
-        *split = yaml->folders[i].split;
-    }
-    return relative;
+    for (size_t i = 0; i < yaml->folder_count; i++)
+        if (*yaml->folders[i].path == '/')
+            return yaml->folders[i].split;
+    return yaml->is_path_within ? "path" : NULL;
 }
 
-/* Writes the file without `path`, which leads to the source's images: without it splits are those
- * of the file's own folder. */
-static int write_yaml(const struct dl2_bytes *text, const char *name, const char *path,
-                      struct dl2_error *error)
+/* Writes the file without the line of `path`, which leads to the source's images: without it splits
+ * are those of the file's own folder. */
+static int write_yaml(const struct dl2_bytes *text, size_t path_line, const char *name,
+                      const char *path, struct dl2_error *error)
 {
     char *out = NULL;
     size_t size;
@@ -540,11 +538,12 @@ static int write_yaml(const struct dl2_bytes *text, const char *name, const char
     if (!file)
         return dl2_error_memory(error, "annotations");
     fprintf(file, OUR_YAML "%s\n", name);
-    for (const char *next; line < end; line = next) {
+    for (size_t number = 1; line < end; number++) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
-        next = stop ? stop + 1 : end;
-        if (next - line < 5 || memcmp(line, "path:", 5) != 0)
+        const char *next = stop ? stop + 1 : end;
+        if (number != path_line)
             fwrite(line, 1, (size_t)(next - line), file);
+        line = next;
     }
     int status = fclose(file) == 0 ? DL2_OK : dl2_error_memory(error, "annotations");
     if (status == DL2_OK && !dl2_file_has(path, out, size))
@@ -558,27 +557,29 @@ static int write_yaml_for_all(struct coco_file *file, const struct dl2_variant *
 {
     struct dl2_error own = DL2_ERROR_INIT;
     struct dl2_data_yaml yaml;
-    const char *split;
     if (dl2_data_yaml_read(file->path, &yaml, &own) < 0) {
         dl2_progress_message(progress, "%s; variants get no such file", own.message);
         return DL2_OK;
     }
-    const bool relative = is_relative(&yaml, &split);
-    dl2_data_yaml_free(&yaml);
-    if (!relative) {
+    const char *way_out = find_way_out(&yaml);
+    const size_t path_line = yaml.path_line;
+    if (way_out)
         dl2_progress_message(progress,
-                             "%s: its %s is an absolute path, which leads to the source's images; "
-                             "variants get no such file",
-                             file->path, split);
+                             "%s: its %s %s, which leads to the source's images; variants get no "
+                             "such file",
+                             file->path, way_out,
+                             strcmp(way_out, "path") ? "is an absolute path"
+                                                     : "is no line of its own");
+    dl2_data_yaml_free(&yaml);
+    if (way_out)
         return DL2_OK;
-    }
     DL2_TRY(dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, error));
     for (size_t v = 0; v < count; v++) {
         DL2_AUTO_FREE char *path = dl2_path_join(variants[v].root, file->name);
         if (!path)
             return dl2_error_memory(error, "annotations");
         if (!variants[v].on_server && !is_foreign(path, OUR_YAML, progress))
-            DL2_TRY(write_yaml(&file->text, variants[v].name, path, error));
+            DL2_TRY(write_yaml(&file->text, path_line, variants[v].name, path, error));
     }
     return DL2_OK;
 }

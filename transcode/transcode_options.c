@@ -38,7 +38,7 @@ static int parse_crop_area(const char *text, void *value, struct dl2_error *erro
 const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_GROUP, .help = "Options for encoding:"},
     {DL2_OPTION_TEXT, "codec", 'c', "LIST",
-     "Codecs to encode with, of those below, each with settings if wanted, as in "
+     "Codecs to encode with, of those of --list codecs, each with settings if wanted, as in "
      "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
      "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
      AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES,
@@ -76,8 +76,8 @@ const struct dl2_option dl2_transcode_rows[] = {
      .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES | DL2_MAKES_FRAMES,
      .basic = true},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
-     "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
-     "means",
+     "Effort of an encoder, or several, for example webp=6,png=9; recompress --help says what "
+     "it means of each codec",
      AT(efforts), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES, .basic = true},
     {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
@@ -148,8 +148,9 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(run.labels), .commands = DL2_MAKES_FRAMES},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
-    {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
-     AT(container), .words = containers, .commands = DL2_WRITES | DL2_ENCODES_ALL, .basic = true},
+    {DL2_OPTION_CHOICE, "container", 0, "NAME",
+     "Container of the variants, one of --list containers", AT(container), .words = containers,
+     .commands = DL2_WRITES | DL2_ENCODES_ALL, .basic = true},
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},

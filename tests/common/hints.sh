@@ -28,6 +28,18 @@ for program in load quality report study train transcode; do
     ! grep -q 'did you mean' "$work/err" || fail "a far-fetched hint: $(cat "$work/err")"
 done
 
+# Commands: the first argument, wherever options stand; an option of others is named, also by its start and its letter.
+hint "the command comes first: one of bench, check, analyze" dl2-load
+hint "there is no command 'chek'; did you mean check?" dl2-load chek data
+hint "the command comes first: one of bench, check, analyze, not 'data'" dl2-load --quiet data
+for option in --q=5 '-q 5'; do
+    # shellcheck disable=SC2086
+    hint "--q is not an option of the command copy, but of recompress, frames" dl2-transcode --quiet copy $option a b
+done
+hint "--sensitivity is not an option of the command copy, but of fit-tables" dl2-transcode copy --sens 5 a b
+expect 1 dl2-transcode -q 5 --quiet -- copy nowhere # a folder of a command's name
+said 'copy: No such file or directory'
+
 # A value where there is none to give: the long name is known.
 for option in quiet val drop-last gray; do
     hint "option '--$option' doesn't allow an argument" dl2-load bench "--$option=3" data

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any bytes as COCO's JSON, and as a label file: an error, or boxes and masks within the sample. */
+/* Any bytes as COCO's JSON, a label file and data.yaml: an error, or boxes and masks within the
+ * sample, and names of classes in their order. */
 #include "loader/boxes.h"
 
 #include <stdio.h>
@@ -43,6 +44,22 @@ static void show(const struct dl2_box_source *source, struct dl2_sample_boxes *b
         abort();
 }
 
+static void read_yaml(const char *path)
+{
+    struct dl2_data_yaml yaml;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_data_yaml_read(path, &yaml, &error) < 0) {
+        if (!error.message[0])
+            abort();
+        return;
+    }
+    for (size_t i = 0; i < yaml.class_count; i++)
+        if (dl2_data_yaml_name(&yaml, yaml.classes[i].label) != yaml.classes[i].name ||
+            (i && yaml.classes[i].label <= yaml.classes[i - 1].label))
+            abort();
+    dl2_data_yaml_free(&yaml);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char path[64];
@@ -53,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
+    read_yaml(path);
     struct dl2_sample_boxes boxes = {0};
     struct dl2_annotated_image image;
     for (int masks = 0; masks < 2; masks++) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Replays COCO's JSON and label files, good and damaged.
+# Replays COCO's JSON, label files and data.yaml, good and damaged.
 . "$srcdir/tests/lib.sh"
 mkdir "$work/corpus"
 cd "$work" || exit 99
@@ -36,5 +36,10 @@ printf '0 .5 .5 nan .2\n' >corpus/nan
 printf '1e9 0 0 0 0\n' >corpus/class
 printf '0 .5 .5 .2 .2\0\n' >corpus/zero
 : >corpus/nothing
+printf 'path: ../x\ntrain: ./images/train\nval: [images/val, ../more/]\nnames:\n  0: person\n  17: "two words"\n' >corpus/yaml
+printf 'names: &n [a, *n, {b: c}]\ntrain: *n\n' >corpus/alias
+printf 'names: {0: a, 0: b, -1: c, x: d}\n' >corpus/twice
+printf 'names: ' >corpus/nested
+head -c 20000 /dev/zero | tr '\0' '[' >>corpus/nested
 head -c 300 "$builddir/dl2-load" >corpus/binary
 expect 0 "$builddir/tests/loader/fuzz_boxes" -runs=0 corpus

@@ -46,7 +46,7 @@ grep -q "<th scope='row'>webp-50</th>.*<td class='l'>−[0-9.]* to [−+0-9.]*</
 expect 0 report --tolerance 3 "$study"
 says "$work/out" "jpeg-50 is the smallest variant shown to lose less than 3 points" "webp-50 may lose less, too" \
     "Its own interval is within, but its bound as one of several claims, with an error of 0.94%, is −3.4 points." \
-    " seeds and about " " validation images would show it with a probability of about 80%, which allows for a true change that differs from the measured one."
+    " seeds and about " " validation images would show it with a probability of 65 to 90%, by simulation, which allows for a true change that differs from the measured one."
 
 # Broken, of another training, or missing: named, and judged by the trainings alone.
 file=train/webp-50/small/seed-2/predictions-0.npy

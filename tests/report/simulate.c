@@ -16,7 +16,7 @@
  * and of the smallest variant, measured in the drawn studies. Images may come in groups of one ease
  * and one effect, as near-duplicates do.
  *
- * Of the sentence "a new study of A to B seeds would show it with a probability of about 80%":
+ * Of the sentence "a new study of A to B seeds would show it with a probability of 65 to 90%":
  * true losses are drawn from a wide range, and for studies that say it new ones of A and of B seeds
  * with the same truth, and counted.
  */

@@ -258,6 +258,14 @@ is "$(cat "$made/data.yaml")" 'names: [mine]' "a data.yaml that is not dl2-trans
 printf 'train: /abs/images/train\nnames: [person]\n' >"$yolo/data.yaml"
 run 0 --q 50 --short 15 "$yolo" "$work/yolos"
 said "$yolo/data.yaml: its train is an absolute path, which leads to the source's images; variants get no such file"
+printf '{path: /of/the/source, train: images/train, names: [person]}\n' >"$yolo/data.yaml"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+said "$yolo/data.yaml: its path is no line of its own, which leads to the source's images; variants get no such file"
+rm "$made/data.yaml"
+printf '"path" : /of/the/source\nnames: [person]\n' >"$yolo/data.yaml"
+run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+is "$(cat "$made/data.yaml")" '# dl2-transcode: jpeg-50@15
+names: [person]' 'data.yaml with a path of another form'
 # A copy into a folder has them in the same place, and one that is in the way stays.
 run 0 copy "$yolo" "$work/yolo-copy"
 cmp "$yolo/$label" "$work/yolo-copy/$label" || fail 'labels of a copy'
