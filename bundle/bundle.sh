@@ -42,7 +42,7 @@ else
 fi
 [ -z "$module" ] || { mkdir -p "$package"; cp "${module%/*}"/* "$package"; }
 for program in "$bin"/dl2-* "$@"; do
-    cp -L "$program" "$root/libexec"
+    [ "${program##*/}" = dl2-hub ] || cp -L "$program" "$root/libexec"
 done
 for file in "$root"/libexec/* ${module:+"$package"/_*.so}; do
     strip --strip-unneeded "$file"
@@ -90,6 +90,25 @@ if [ "$cuda" = yes ] && grep -q '^libcudnn' "$work/taken"; then # what cuDNN ope
         [ -e "$path" ] && cp -L "$path" "$root/lib" && echo "${path##*/} $path" >>"$work/taken"
     done
 fi
+# Debian's expat takes arc4random_buf() from glibc 2.36, as nothing else here does: of its static library and that function by
+# getentropy() it is linked anew, for 2.35.
+if [ -e "$root/lib/libexpat.so.1" ] && nm -D "$root/lib/libexpat.so.1" | grep -q 'arc4random_buf@GLIBC_2.36'; then
+    cat >"$work/random.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((visibility("hidden"))) void arc4random_buf(void *buffer, size_t size);
+void arc4random_buf(void *buffer, size_t size)
+{
+    for (size_t at = 0, part; at < size; at += part) {
+        part = size - at < 256 ? size - at : 256;
+        if (getentropy((char *)buffer + at, part))
+            abort();
+    }
+}
+END
+    $CC -O2 -fPIC -shared -s -o "$root/lib/libexpat.so.1" "$work/random.c" -Wl,-soname,libexpat.so.1 \
+        -Wl,--whole-archive "$($CC -print-file-name=libexpat.a)" -Wl,--no-whole-archive
+fi
 # RPATH, which the environment's LD_LIBRARY_PATH can't undo as it can RUNPATH.
 for file in "$root"/libexec/*; do
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/../lib' "$file"
@@ -135,6 +154,7 @@ done
 
 # ---- The programs' places: launchers where a machine has to bring something
 mkdir -p "$root/bin"
+[ "$format" = whl ] || cp "$bin/dl2-hub" "$root/bin" # a script
 if [ -s "$work/absent" ]; then
     cp "$work/absent" "$root/lib/node/LIST"
     cp "$here/launcher.sh" "$root/libexec/run"
@@ -202,8 +222,7 @@ glibc=$(find "$root" -type f -exec readelf -V {} + 2>/dev/null |
     grep -o 'GLIBC_[0-9.]*' | sort -t _ -k 2 -uV | tail -n 1 | sed 's/GLIBC_//')
 if [ "$format" = whl ]; then
     rmdir "$root/bin"
-    glibc=$(getconf GNU_LIBC_VERSION) # this machine's: with an older one the wheel has not been tried
-    "${PYTHON3:-python3}" "$here/wheel.py" "$work/wheel" "$name" "${glibc#* }" "$here/../LICENSE"
+    "${PYTHON3:-python3}" "$here/wheel.py" "$work/wheel" "$name" "$glibc" "$here/../LICENSE"
     exit
 fi
 sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/README.bundle" >"$root/README.bundle"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """wheel.py FOLDER NAME-VERSION GLIBC LICENCE: packs FOLDER, as it is to lie in site-packages, into a wheel in the current folder.
 
-The programs in FOLDER/NAME/libexec become commands. The wheel's tags: CPython's stable ABI of 3.11, and Linux with this
+The distribution is called dl2-images, since another project has dl2's name on PyPI; the import is NAME. The programs in
+FOLDER/NAME/libexec become commands. The wheel's tags: CPython's stable ABI of 3.11, and Linux with this
 machine's processor and glibc GLIBC or later (PEP 600).
 """
 import base64
@@ -12,9 +13,10 @@ import sys
 import time
 import zipfile
 
+DISTRIBUTION = "dl2-images"
 METADATA = """\
 Metadata-Version: 2.1
-Name: {name}
+Name: {distribution}
 Version: {version}
 Summary: Loads images for training, fast; and tells how far a dataset can be compressed
 License: BSD-2-Clause
@@ -23,6 +25,11 @@ Requires-Python: >=3.11
 Provides-Extra: torch
 Requires-Dist: torch >=1.13 ; extra == 'torch'
 Requires-Dist: pillow ; extra == 'torch'
+Provides-Extra: hub
+Requires-Dist: pyarrow >=21 ; extra == 'hub'
+Requires-Dist: fsspec ; extra == 'hub'
+Requires-Dist: huggingface_hub ; extra == 'hub'
+Requires-Dist: pyyaml ; extra == 'hub'
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
@@ -30,7 +37,8 @@ Classifier: Typing :: Typed
 Description-Content-Type: text/markdown
 
 `import dl2` is the input pipeline, `import dl2.torch` the same for PyTorch. The commands `dl2-load`,
-`dl2-transcode`, `dl2-quality`, `dl2-train` and `dl2-report` have `--help`.
+`dl2-transcode`, `dl2-quality`, `dl2-train` and `dl2-report` have `--help`. `dl2-hub`, for Parquet files, needs
+`pip install 'dl2-images[hub]'`.
 
 Libraries inside, whose licences lie in `dl2/share/licences`:
 
@@ -42,7 +50,8 @@ def main() -> None:
     folder, project, glibc, licence = sys.argv[1:]
     name, version = project.rsplit("-", 1)
     tag = f"cp311-abi3-manylinux_{glibc.replace('.', '_')}_{platform.machine()}"
-    info = f"{name}-{version}.dist-info"
+    distribution = DISTRIBUTION.replace("-", "_")
+    info = f"{distribution}-{version}.dist-info"
     with open(os.path.join(folder, name, "share/licences/LIBRARIES"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file][1:]
     commands = sorted(file for file in os.listdir(os.path.join(folder, name, "libexec")) if file.startswith("dl2-"))
@@ -50,15 +59,16 @@ def main() -> None:
         licence_text = file.read()
     libraries = "\n".join(f"- {library}: {package} {package_version}" for library, package, package_version, _ in rows)
     texts = {
-        "METADATA": METADATA.format(name=name, version=version, libraries=libraries).encode(),
+        "METADATA": METADATA.format(distribution=DISTRIBUTION, version=version, libraries=libraries).encode(),
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: dl2 ({version})\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
-        "entry_points.txt": "".join(["[console_scripts]\n"] + [f"{command} = {name}._programs:main\n" for command in commands]).encode(),
+        "entry_points.txt": "".join(["[console_scripts]\n", f"dl2-hub = {name}.hub:main\n"] +
+                                    [f"{command} = {name}._programs:main\n" for command in commands]).encode(),
         "top_level.txt": f"{name}\n".encode(),
         "LICENSE": licence_text,
     }
     date = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), 315532800))[:6]  # zip begins in 1980
     records, size = [], 0
-    wheel = f"{name}-{version}-{tag}.whl"
+    wheel = f"{distribution}-{version}-{tag}.whl"
 
     def add(archive: zipfile.ZipFile, path: str, content: bytes, mode: int) -> None:
         entry = zipfile.ZipInfo(path, date)

@@ -498,21 +498,13 @@ const struct dl2_codec *dl2_external_codec(const struct dl2_external *external)
 
 /* ---- Versions */
 
-/* Finds a program on the PATH, or a file; false where the word is neither. */
+/* Finds a program, or a file; false where the word is neither. */
 static bool external_locate(const char *word, bool program, char path[PATH_MAX], struct stat *info)
 {
-    const char *folders = getenv("PATH");
+    if (program)
+        return dl2_program_find(word, path) && stat(path, info) == 0;
     snprintf(path, PATH_MAX, "%s", word);
-    if (!program || strchr(word, '/'))
-        return stat(path, info) == 0 && S_ISREG(info->st_mode);
-    for (const char *at = folders ? folders : "/usr/bin:/bin"; *at; at += *at == ':') {
-        const size_t length = strcspn(at, ":");
-        snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, word);
-        if (access(path, X_OK) == 0 && stat(path, info) == 0 && S_ISREG(info->st_mode))
-            return true;
-        at += length;
-    }
-    return false;
+    return stat(path, info) == 0 && S_ISREG(info->st_mode);
 }
 
 void dl2_external_version(const struct dl2_external *external, char out[DL2_CODEC_VERSION_SIZE])

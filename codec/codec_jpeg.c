@@ -27,7 +27,6 @@
  *       jpeg_sweep.c      our own encoder, of these stages:
  *       jpeg_forward*.c   pixels to quantised coefficients
  *       jpeg_optimal.c    Huffman tables for an image
- *       jpeg_trellis.c    levels by rate and distortion
  *       jpeg_writer.c     headers and Huffman coding
  *       jpeg_trial.c      what decoding files would give, without making them
  *     parts of files, without decoding them
@@ -51,7 +50,6 @@
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "codec/jpeg/jpeg_trap.h"
-#include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_trial.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "codec/jpeg_tables.h"
@@ -64,22 +62,13 @@
 
 enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
-enum { TRELLIS, TURN };
+enum { TURN };
 static const struct dl2_setting jpeg_settings[] = {
-    [TRELLIS] = {.name = "trellis",
-                 .words = dl2_setting_no_yes,
-                 .help = "levels chosen by rate and distortion: smaller files at equal squared "
-                         "error, larger ones at equal loss of a network"},
     [TURN] = {.name = "turn",
               .words = dl2_setting_no_yes,
               .help = "wide images on their side, with an EXIF orientation: crops read less"},
     {.name = NULL},
 };
-
-static bool has_trellis(const struct dl2_encode_options *options)
-{
-    return dl2_setting_value(jpeg_settings, options, TRELLIS) > 0;
-}
 
 /* The scans of a progressive file can't be taken apart. */
 static bool jpeg_has_tiles(const struct dl2_encode_options *options)
@@ -165,24 +154,6 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     return DL2_OK;
 }
 
-/* What a trellis minimises: with tables that were fitted, what they were fitted by; with libjpeg's,
- * squared errors in steps, and a price at which, with fine steps, a bit more is worth as much as a
- * step less (error step^2 / 12, which falls to a quarter a bit). */
-static void jpeg_set_trellis(struct dl2_jpeg_trellis trellis[2],
-                             const struct jpeg_compress_struct *cinfo,
-                             const struct dl2_jpeg_family *tables, int quality)
-{
-    for (int kind = 0; kind < 2; kind++) {
-        trellis[kind].lambda = tables ? tables->lambda[quality - 1] : M_LN2 / 6;
-        for (int i = 0; i < 64; i++) {
-            const int k = dl2_jpeg_natural[i];
-            const uint16_t step = cinfo->quant_tbl_ptrs[kind]->quantval[k];
-            trellis[kind].steps[i] = step;
-            trellis[kind].weights[i] = tables ? tables->weights[kind][k] : 1.0 / (step * step);
-        }
-    }
-}
-
 static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
                                           const struct dl2_encode_options *options, int quality,
                                           struct dl2_bytes *out, struct dl2_error *error)
@@ -198,8 +169,7 @@ static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
 /* Begins a file of each quality with the parameters that libjpeg would have. */
 static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image *image,
                            const struct dl2_encode_options *options, const int *qualities,
-                           struct dl2_jpeg_trellis (*trellises)[2], struct dl2_bytes *outs,
-                           size_t count, struct dl2_error *error)
+                           struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
@@ -212,10 +182,7 @@ static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image 
     jpeg_configure(&cinfo, image, options);
     for (size_t i = 0; trap.status == DL2_OK && i < count; i++) {
         jpeg_configure_quality(&cinfo, options, qualities[i]);
-        if (trellises)
-            jpeg_set_trellis(trellises[i], &cinfo, options->tables, qualities[i]);
-        trap.status =
-            dl2_jpeg_sweep_add(sweep, &cinfo, trellises ? trellises[i] : NULL, &outs[i], error);
+        trap.status = dl2_jpeg_sweep_add(sweep, &cinfo, &outs[i], error);
     }
     jpeg_destroy_compress(&cinfo);
     return trap.status;
@@ -251,13 +218,7 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
 {
     if (options->effort == PROGRESSIVE && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
-    const bool trellis = has_trellis(options);
-    if (trellis && (options->effort == STANDARD || options->effort == PROGRESSIVE))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "a JPEG's trellis=yes needs Huffman tables of its own: leave out "
-                             "effort=%d",
-                             options->effort);
-    if (!trellis && jpeg_needs_libjpeg(options, count)) {
+    if (jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
             DL2_TRY(
                 options->effort == AUTO
@@ -272,14 +233,9 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
                                jpeg_chroma_down(image, options), tables[options->effort + 1], count,
                                error));
-    struct dl2_jpeg_trellis(*const trellises)[2] =
-        trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
-    int status = trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
-                                       : jpeg_plan_sweep(sweep, image, options, qualities,
-                                                         trellises, outs, count, error);
+    int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
     if (status == DL2_OK)
         status = dl2_jpeg_sweep_run(sweep, error);
-    free(trellises);
     dl2_jpeg_sweep_free(sweep);
     return status;
 }
@@ -314,7 +270,7 @@ static void jpeg_turned_free(struct turned *turned)
  * chroma samples lie as in an upright file, whatever the size. */
 enum { ON_ITS_SIDE = 5 };
 
-/* Rows of pixels, steps and weights become columns. Free it in any case. */
+/* Rows of pixels and steps become columns. Free it in any case. */
 static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_error *error)
 {
@@ -327,7 +283,6 @@ static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
     }
     for (int at = 0; upright && at < 2 * 64; at++) {
         const int kind = at / 64, to = at % 64, from = to % 8 * 8 + to / 8;
-        turned->tables->weights[kind][to] = upright->weights[kind][from];
         for (int q = 0; q < DL2_TABLES_QUALITIES; q++)
             turned->tables->steps[q][kind][to] = upright->steps[q][kind][from];
     }
@@ -427,13 +382,10 @@ static int jpeg_trial_as_given(const struct dl2_image *image,
                               jpeg_chroma_down(image, options), steps, orientation, error);
 }
 
-/* What a trellis makes depends on the Huffman tables, and so on the whole file. */
 static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
                           struct dl2_jpeg_trial **trial, struct dl2_error *error)
 {
     *trial = NULL;
-    if (has_trellis(options))
-        return DL2_OK;
     if (!is_turned(image, options))
         return jpeg_trial_as_given(image, options, 1, trial, error);
     DL2_CLEANUP(jpeg_turned_free) struct turned turned = {.image = DL2_IMAGE_INIT};
@@ -516,8 +468,6 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
         dl2_subsampling_find(options->subsampling), "huffman_tables", tables[options->effort + 1],
         "progressive", options->effort == PROGRESSIVE, "force_baseline", 1, "dct_method", "islow",
         "restart", jpeg_has_tiles(options) ? "tiles" : "none");
-    if (parameters && has_trellis(options))
-        json_object_set_new(parameters, "trellis", json_true());
     if (parameters && dl2_setting_value(jpeg_settings, options, TURN) > 0)
         json_object_set_new(parameters, "turn", json_true());
     if (parameters && options->tables)
@@ -548,8 +498,8 @@ const struct dl2_codec dl2_codec_jpeg = {
     .settings = jpeg_settings,
     .effort_help = "0 standard tables, 1 optimised, auto the smaller of both, 2 progressive",
     /* 3 of the image and 3 if it is turned, 6 of the coefficients of a progressive or optimised
-       file, 6 of a trellis's */
-    .pixel_bytes = 18,
+       file */
+    .pixel_bytes = 12,
     .version = JPEG_VERSION,
     .signatures = {{3, "\xff\xd8\xff"}},
     .coding = dl2_jpeg_coding,

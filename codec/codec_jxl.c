@@ -217,7 +217,7 @@ static int jxl_rebuild(struct jxl_state *jxl, bool *rebuilt, struct dl2_error *e
     }
 }
 
-/* Of a file whose JPEG libjxl can't rebuild the pixels are read, as djxl does. */
+/* The pixels are read where libjxl can't rebuild the file's JPEG, as djxl does. */
 static int jxl_unwrap(void *state, const uint8_t **data, size_t *size, struct dl2_error *error)
 {
     struct jxl_state *jxl = state;
@@ -778,7 +778,7 @@ static int jxl_keep_jpeg(const uint8_t *data, size_t size, const struct jxl_pixe
                : jxl_gives_back(out, data, size, same, error);
 }
 
-/* Of a file that libjxl does not give back: would it without what lies behind the image? */
+/* Finds out whether libjxl would give the file back without what lies behind the image. */
 static int jxl_find_reason(const struct jxl_pixels *pixels,
                            const struct dl2_encode_options *options, struct dl2_bytes *out,
                            enum dl2_pixels_only *reason, struct dl2_error *error)

@@ -19,7 +19,7 @@
 #define WEBP_TOO_OLD "WebP: libwebp is older than the one this was built with"
 
 enum { DEFAULT_METHOD = 4, MAX_METHOD = 6, CHUNK_HEADER = 8, RIFF_HEADER = 12 };
-/* Of lossless files libwebp takes it for another effort. */
+/* libwebp takes the quality of lossless files for another effort. */
 enum { LOSSLESS_QUALITY = 75 };
 
 /* The first whole chunk of that name, or NULL. */

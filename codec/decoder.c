@@ -360,7 +360,7 @@ int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info 
     return decoder_open_outer(decoder, data, size, UINT64_MAX, info, error);
 }
 
-/* Of planes luma decides. */
+/* Luma decides where planes are asked for. */
 bool dl2_image_is_nearly_black(const struct dl2_image_info *info, const struct dl2_raster *raster)
 {
     enum { DATA_BITS = 12, DARK = 16 }; /* 4095 of 65535 is 16 of 255 */

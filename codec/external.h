@@ -13,8 +13,8 @@
  * once. An encode command without %q has one quality.
  *
  * Programs cannot know such files by their first bytes. So each is stored behind a header, which
- * names the codec and the image's size (docs/formats.md), and every container and program treats it
- * like any other image. Decoding it takes a command that the user names
+ * names the codec and the image's size (docs/formats/transcode.md), and every container and program
+ * treats it like any other image. Decoding it takes a command that the user names
  * (codec/external_decoders.h): no program runs commands that a dataset comes with.
  */
 #ifndef DL2_CODEC_EXTERNAL_H

@@ -106,7 +106,7 @@ extern struct dl2_ffmpeg dl2_ffmpeg;
 
 /* Why videos cannot be read here; NULL: they can. */
 const char *dl2_ffmpeg_missing(void);
-/* Of the libraries that are loaded, which may be newer than those that this was made with. */
+/* The version of the loaded libraries, which may be newer than those of the build. */
 const char *dl2_ffmpeg_version(void);
 
 /* The libraries print what they find on stderr, unless the host program has said otherwise. */

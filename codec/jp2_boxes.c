@@ -310,7 +310,7 @@ uint32_t dl2_jp2_channels(const struct dl2_jp2_header *header)
     return header->components >= 3 ? 3 : 1;
 }
 
-/* Of the boxes "jp2h" and in it "colr", whose method becomes 2. */
+/* Puts the profile into the box "colr" in "jp2h", whose method becomes 2. */
 int dl2_jp2_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profile,
                         struct dl2_error *error)
 {

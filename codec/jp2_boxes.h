@@ -56,7 +56,7 @@ struct dl2_jp2_header {
 
 bool dl2_jp2_is_codestream(const uint8_t *data, size_t size);
 
-/* Of a JP2 file or a bare codestream. DL2_ERR_FORMAT for a damaged one, DL2_ERR_UNSUPPORTED and
+/* Reads a JP2 file or a bare codestream. DL2_ERR_FORMAT for a damaged one, DL2_ERR_UNSUPPORTED and
  * DL2_ERR_LIMIT for what is not to be decoded. header->colour.profile points into data. */
 int dl2_jp2_read_header(const uint8_t *data, size_t size, struct dl2_jp2_header *header,
                         struct dl2_error *error);

@@ -6,7 +6,6 @@
 #include "common/memory.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,16 +15,6 @@ enum { KINDS = 2, COEFFICIENTS = 64, MAX_STEP = 255, MAX_FAMILIES = 256 };
 static const char *const kinds[KINDS] = {"luma", "chroma"};
 
 /* ---- Reading */
-
-static bool read_weights(const json_t *json, double out[COEFFICIENTS])
-{
-    bool good = json_array_size(json) == COEFFICIENTS;
-    for (size_t k = 0; good && k < COEFFICIENTS; k++) {
-        out[k] = json_number_value(json_array_get(json, k));
-        good = json_is_number(json_array_get(json, k)) && out[k] >= 0;
-    }
-    return good;
-}
 
 /* "16 11 10 ..." */
 static bool read_steps(const json_t *json, uint8_t out[COEFFICIENTS])
@@ -54,17 +43,12 @@ static bool read_text(const json_t *json, const char *key, char *out, size_t siz
 
 static bool read_family(const json_t *json, struct dl2_jpeg_family *out)
 {
-    const json_t *weights = json_object_get(json, "weights");
     const json_t *qualities = json_object_get(json, "qualities");
     bool good = read_text(json, "resolution", out->resolution, sizeof out->resolution) &&
                 read_text(json, "subsampling", out->subsampling, sizeof out->subsampling) &&
                 json_array_size(qualities) == DL2_TABLES_QUALITIES;
-    for (int kind = 0; good && kind < KINDS; kind++)
-        good = read_weights(json_object_get(weights, kinds[kind]), out->weights[kind]);
     for (size_t q = 0; good && q < DL2_TABLES_QUALITIES; q++) {
         const json_t *one = json_array_get(qualities, q);
-        out->lambda[q] = dl2_json_get_real(one, "lambda", -1);
-        good = out->lambda[q] > 0 && isfinite(out->lambda[q]);
         for (int kind = 0; good && kind < KINDS; kind++)
             good = read_steps(json_object_get(one, kinds[kind]), out->steps[q][kind]);
     }
@@ -73,9 +57,7 @@ static bool read_family(const json_t *json, struct dl2_jpeg_family *out)
 
 static uint64_t sum_of(const struct dl2_jpeg_family *family)
 {
-    uint64_t sum = XXH3_64bits(family->steps, sizeof family->steps);
-    sum = XXH3_64bits_withSeed(family->weights, sizeof family->weights, sum);
-    sum = XXH3_64bits_withSeed(family->lambda, sizeof family->lambda, sum);
+    const uint64_t sum = XXH3_64bits(family->steps, sizeof family->steps);
     return XXH3_64bits_withSeed(family->subsampling, strlen(family->subsampling), sum);
 }
 
@@ -178,14 +160,6 @@ static json_t *steps_json(const uint8_t steps[COEFFICIENTS])
     return json_string(text);
 }
 
-static json_t *weights_json(const double weights[COEFFICIENTS])
-{
-    json_t *json = json_array();
-    for (size_t k = 0; k < COEFFICIENTS; k++)
-        json_array_append_new(json, dl2_json_real(weights[k]));
-    return json;
-}
-
 static json_t *family_json(const struct dl2_jpeg_family *family)
 {
     json_t *qualities = json_array();
@@ -193,10 +167,8 @@ static json_t *family_json(const struct dl2_jpeg_family *family)
         json_array_append_new(qualities, json_pack("{s:f, s:o, s:o}", "lambda", family->lambda[q],
                                                    "luma", steps_json(family->steps[q][0]),
                                                    "chroma", steps_json(family->steps[q][1])));
-    return json_pack("{s:s, s:s, s:{s:o, s:o}, s:o}", "resolution", family->resolution,
-                     "subsampling", family->subsampling, "weights", "luma",
-                     weights_json(family->weights[0]), "chroma", weights_json(family->weights[1]),
-                     "qualities", qualities);
+    return json_pack("{s:s, s:s, s:o}", "resolution", family->resolution, "subsampling",
+                     family->subsampling, "qualities", qualities);
 }
 
 int dl2_jpeg_tables_save(const char *path, const struct dl2_jpeg_family *families, size_t count,

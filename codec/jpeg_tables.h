@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quantisation tables that were fitted to a dataset and its use (transcode/fit_tables.h), in a file
- * of JSON, dl2-tables/1 of docs/formats.md. A file has a family of tables for each resolution and
- * chroma subsampling that it was fitted for: a pair for each quality from 1 to 100, luma's and
- * chroma's, which makes files about as large as libjpeg's tables of that quality do.
+ * Quantisation tables that were fitted to a dataset and its use (transcode/tables/fit_tables.h), in
+ * a file of JSON, dl2-tables/1 of docs/formats/transcode.md. A file has a family of tables for each
+ * resolution and chroma subsampling that it was fitted for: a pair for each quality from 1 to 100,
+ * luma's and chroma's, which makes files about as large as libjpeg's tables of that quality do.
  */
 #ifndef DL2_CODEC_JPEG_TABLES_H
 #define DL2_CODEC_JPEG_TABLES_H
@@ -25,14 +25,12 @@ struct dl2_jpeg_steps {
 struct dl2_jpeg_family {
     char resolution[DL2_RESOLUTION_NAME_SIZE]; /* dl2_resolution_name() */
     char subsampling[4];                       /* "420" */
-    /* How much the use depends on each coefficient, of luma and chroma, in natural order (k is row
-     * k / 8, column k % 8): the mean square of the loss's change by a unit of it. */
-    double weights[2][64];
-    /* For quality q at q - 1: the steps, 1 to 255, in natural order; and what a bit was worth, in
-     * weighted squares of coefficients (JPEG's, whose DC is eight times the mean). */
+    /* For quality q at q - 1: the steps, 1 to 255, in natural order (k is row k / 8, column
+     * k % 8); and what a bit was worth when they were fitted, in weighted squares of coefficients
+     * (JPEG's, whose DC is eight times the mean). */
     uint8_t steps[DL2_TABLES_QUALITIES][2][64];
-    double lambda[DL2_TABLES_QUALITIES];
-    uint64_t sum; /* of all of these: what files depend on; set by dl2_jpeg_tables_load() */
+    double lambda[DL2_TABLES_QUALITIES]; /* not read from files */
+    uint64_t sum; /* of steps and subsampling, on which files depend; dl2_jpeg_tables_load()'s */
 };
 
 enum {

@@ -58,7 +58,6 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
 	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
-	codec/jpeg/jpeg_trellis.c codec/jpeg/jpeg_trellis.h \
 	codec/jpeg/jpeg_trial.c codec/jpeg/jpeg_trial.h \
 	codec/jpeg/jpeg_writer.c codec/jpeg/jpeg_writer.h \
 	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h

@@ -39,7 +39,7 @@ struct dl2_video_info {
     /* Once a frame was decoded: */
     uint32_t width, height; /* of the upright frames */
     bool square_pixels;     /* or the file says nothing of their shape */
-    /* Of the frames that were decoded so far: */
+    /* What the frames that were decoded so far are: */
     bool wide_colour; /* HDR (PQ, HLG), or primaries of a wide gamut (BT.2020, P3) */
     bool interlaced;  /* at least one frame */
 };

@@ -18,7 +18,7 @@
 
 struct dl2_video_encoder;
 
-/* Of a row of the registry. */
+/* A row of the registry: an encoder and its settings. */
 struct dl2_video_coding {
     const char *encoder;    /* FFmpeg's name of it */
     const char *library;    /* how the name of its library's file begins */

@@ -662,7 +662,7 @@ static void find_end(struct dl2_video *video)
     video->end = last <= INT64_MAX - length ? last + length : INT64_MAX;
 }
 
-/* Of the frames that are closest together; 0/1: it is not known. */
+/* The rate of the frames that are closest together; 0/1: it is not known. */
 static AVRational find_highest_rate(const struct dl2_video *video)
 {
     int64_t least = INT32_MAX;

@@ -2,7 +2,7 @@
 /*
  * Images of one channel with 8 to 16 bits a sample, whose samples are plain numbers from 0 to
  * 2^bits - 1. This is the interface between code that encodes and decodes them (codec/) and code
- * that stores volumes as slices (dataset/volume_slices.h).
+ * that stores volumes as slices (volumes/volume_slices.h).
  */
 #ifndef DL2_COMMON_GRAY_H
 #define DL2_COMMON_GRAY_H

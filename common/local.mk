@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/accuracy_kind.c common/accuracy_kind.h \
 	common/clock.c common/clock.h \
+	common/csv.c common/csv.h \
 	common/device_name.c common/device_name.h \
 	common/error.c common/error.h \
 	common/file.c common/file.h \

@@ -540,48 +540,140 @@ static char *describe(const struct parse *parse, enum view view)
     return NULL;
 }
 
-/* Prints what argp made, without its mistake: where a text ends at the margin, it begins a line for
- * more, which stays blank, or has the next option at its end. */
-static void print_tidily(const char *help)
+/* Columns of a line of the help: those of a terminal, or so many that man fills the lines itself.
+ */
+enum { COLUMNS = 79, MAN_COLUMNS = 100000 };
+
+/* Writes a text in lines of so many columns; what doesn't fit on one goes on at column `indent`, of
+ * a line that begins with blanks two columns further. `column` is where the first line begins. */
+static void print_wrapped(const char *text, size_t column, size_t indent, size_t columns)
 {
-    enum { TEXT_COLUMN = 29 };
-    for (const char *line = help; *line;) {
-        const size_t length = strcspn(line, "\n"), blanks = strspn(line, " ");
-        const bool is_late = blanks > TEXT_COLUMN && line[blanks] == '-';
-        if (!blanks || blanks < length)
-            printf("%.*s\n", (int)(length - (is_late ? TEXT_COLUMN : 0)),
-                   line + (is_late ? TEXT_COLUMN : 0));
-        line += length + (line[length] == '\n');
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        const size_t blanks = strspn(text, " "), next = blanks ? blanks + 2 : indent;
+        while (length > columns - column) {
+            size_t end = columns - column;
+            while (end > blanks && text[end] != ' ')
+                end--;
+            if (end <= blanks) /* one word is longer than the line */
+                break;
+            printf("%.*s\n%*s", (int)end, text, (int)next, "");
+            text += end + 1;
+            length -= end + 1;
+            column = next;
+        }
+        printf("%.*s\n", (int)length, text);
+        text += length + (text[length] == '\n');
+        column = 0;
     }
 }
 
-/* Prints --help or --usage, with argp's flags for it, and ends the process. */
-static _Noreturn void print_help(const struct parse *parse, bool all, unsigned flags)
+static int compare_rows(const void *a, const void *b)
 {
-    const enum view view = all ? VIEW_ALL : parse->is_named ? VIEW_COMMAND : VIEW_BASIC;
+    const struct argp_option *const *left = a, *const *right = b;
+    const int last = (*left)->group < 0, other_last = (*right)->group < 0;
+    const int groups = last != other_last ? last - other_last : (*left)->group - (*right)->group;
+    return groups            ? groups
+           : !(*left)->name  ? -1 /* a heading */
+           : !(*right)->name ? 1
+                             : strcmp((*left)->name, (*right)->name);
+}
+
+/* Writes "  -j, --jobs=N" or, for --usage, " [--jobs=N]", into `text`. */
+static void name_row(const struct argp_option *row, bool in_usage, char text[128])
+{
+    const bool optional = row->flags & OPTION_ARG_OPTIONAL;
+    char letter[8] = "      ";
+    if (row->key > ' ' && row->key < 0x7f)
+        snprintf(letter, sizeof letter, "  -%c, ", row->key);
+    snprintf(text, 128, "%s--%s%s%s%s%s", in_usage ? " [" : letter, row->name,
+             !row->arg  ? ""
+             : optional ? "[="
+                        : "=",
+             row->arg ? row->arg : "", optional ? "]" : "", in_usage ? "]" : "");
+}
+
+/* argp's own help loses its column now and then where it wraps a line. */
+static void print_rows(const struct argp_option *const *rows, size_t count, size_t columns)
+{
+    enum { TEXT_COLUMN = 29 };
+    for (size_t i = 0; i < count; i++) {
+        const bool new_group = i == 0 || rows[i]->group != rows[i - 1]->group;
+        if (new_group)
+            putchar('\n');
+        if (!rows[i]->name) {
+            const bool by_man = columns == MAN_COLUMNS; /* help2man knows a heading at column 0 */
+            printf("%s", by_man ? "" : " ");
+            print_wrapped(rows[i]->doc, !by_man, 1, columns);
+            continue;
+        }
+        char text[128];
+        name_row(rows[i], false, text);
+        if (strlen(text) < TEXT_COLUMN - 1)
+            printf("%-*s", TEXT_COLUMN, text);
+        else
+            printf("%s\n%*s", text, TEXT_COLUMN, "");
+        print_wrapped(rows[i]->doc, TEXT_COLUMN, TEXT_COLUMN, columns);
+    }
+}
+
+/* Writes the rows on one line: " [--jobs=N] [--quiet]". */
+static void print_usage_of(const struct argp_option *const *rows, size_t count, FILE *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[128];
+        if (rows[i]->name) {
+            name_row(rows[i], true, text);
+            fputs(text, out);
+        }
+    }
+}
+
+/* Prints --help, of which the value is "all", "man" or NULL, or --usage, and ends the process. */
+static _Noreturn void print_help(const struct parse *parse, const char *value, bool only_usage)
+{
+    enum { USAGE_COLUMN = 12 };
+    const size_t columns = value && strcmp(value, "man") == 0 ? MAN_COLUMNS : COLUMNS;
+    const enum view view = value ? VIEW_ALL : parse->is_named ? VIEW_COMMAND : VIEW_BASIC;
     const struct dl2_command *command = view == VIEW_COMMAND ? parse->command : NULL;
     struct argp_option *table = make_argp_rows(parse, view);
-    char *text = describe(parse, view), *name = NULL, *help = NULL;
-    if (!table || !text ||
-        asprintf(&name, "%s %s", parse->program->name,
-                 command                       ? command->name
-                 : parse->program->has_default ? "[COMMAND]"
-                                               : "COMMAND") < 0) {
+    char *text = describe(parse, view), *usage = NULL;
+    size_t count = 0, size;
+    while (table && (table[count].name || table[count].doc))
+        count++;
+    const struct argp_option **rows = dl2_calloc(count + 1, sizeof *rows);
+    FILE *out = open_memstream(&usage, &size);
+    if (!table || !text || !rows || !out) {
         fprintf(stderr, "%s: out of memory\n", parse->program->name);
         exit(DL2_EXIT_FAILED);
     }
-    const struct argp argp = {table, NULL, command ? command->synopsis : "ARGUMENT...", text, NULL,
-                              NULL,  NULL};
-    size_t size;
-    FILE *out = open_memstream(&help, &size);
-    if (out) {
-        argp_help(&argp, out, flags, name);
-        fclose(out);
-        print_tidily(help);
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!(table[i].flags & OPTION_HIDDEN))
+            rows[shown++] = &table[i];
+    qsort(rows, shown, sizeof *rows, compare_rows);
+    fprintf(out, "Usage: %s %s", parse->program->name,
+            command                       ? command->name
+            : parse->program->has_default ? "[COMMAND]"
+                                          : "COMMAND");
+    if (only_usage)
+        print_usage_of(rows, shown, out);
+    else
+        fputs(" [OPTION...]", out);
+    fprintf(out, " %s", command ? command->synopsis : "ARGUMENT...");
+    fclose(out);
+    print_wrapped(usage, 0, USAGE_COLUMN, columns);
+    if (!only_usage) {
+        char *after = strchr(text, '\v');
+        *after++ = '\0';
+        print_wrapped(text, 0, 0, columns);
+        print_rows(rows, shown, columns);
+        putchar('\n');
+        print_wrapped(after, 0, 0, columns);
     }
-    free(help);
-    free(name);
+    free(usage);
     free(text);
+    free(rows);
     free_argp_rows(table);
     exit(DL2_EXIT_OK);
 }
@@ -732,11 +824,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         parse->common->quiet = true;
         return 0;
     case KEY_HELP:
-        if (text && strcmp(text, "all") != 0)
+        if (text && strcmp(text, "all") != 0 && strcmp(text, "man") != 0) /* man: for Makefile.am */
             argp_error(state, "--help: '%s' is not all", DL2_SHOWN(text));
-        print_help(parse, text, ARGP_HELP_STD_HELP);
+        print_help(parse, text, false);
     case KEY_USAGE:
-        print_help(parse, false, ARGP_HELP_USAGE);
+        print_help(parse, NULL, true);
     case KEY_COMPLETION:
         print_completion(parse);
         exit(DL2_EXIT_OK);
@@ -989,12 +1081,18 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
 int dl2_program_refuse(const struct dl2_program *program, const struct dl2_common_options *common,
                        const struct dl2_option_rule *rules, size_t count)
 {
+    const struct rows rows = list_rows(program->options, NULL);
     for (size_t i = 0; i < count; i++)
-        for (const char *at = rules[i].refused ? rules[i].options : ""; *at; at += *at == ',') {
+        for (const char *at = rules[i].options; *at; at += *at == ',') {
             char name[64];
             const int length = (int)strcspn(at, ",");
             snprintf(name, sizeof name, "%.*s", length, at);
-            if (dl2_option_given(program, common, name))
+            const size_t row = find_row(&rows, name);
+            if (row == rows.count)
+                return dl2_program_usage_error(
+                    program, "a mistake in the program: a rule is of --%s, which is no option",
+                    name);
+            if (rules[i].refused && common->given[row])
                 return dl2_program_usage_error(program, "--%s %s", name, rules[i].reason);
             at += length;
         }

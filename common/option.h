@@ -54,7 +54,7 @@ struct dl2_option {
     double min, max;     /* both 0: no bounds beyond the type's */
     int (*parse)(const char *text, void *value, struct dl2_error *error);
     json_t *(*show)(const void *value); /* a new reference to what parse() stored; or NULL */
-    /* Of a choice, in the order of its enum; of a text, what completion offers. NULL ends them. */
+    /* A choice's words in the order of its enum; what completion offers for a text. NULL ends. */
     const char *const *words;
     const char *list;    /* `--list` of the same program with this word prints the choices */
     const char *implied; /* the value's text where the option comes without one, so that a value
@@ -174,7 +174,8 @@ struct dl2_option_rule {
     const char *reason;
 };
 /* Refuses the first option of the rules that was given, as dl2_program_usage_error() does; returns
- * 0 where there is none. */
+ * 0 where there is none. A rule of an option that the program does not have is refused in any case:
+ * it could never apply, so every test of the program shows it. */
 int dl2_program_refuse(const struct dl2_program *program, const struct dl2_common_options *common,
                        const struct dl2_option_rule *rules, size_t count);
 

@@ -24,6 +24,30 @@
 
 extern char **environ;
 
+/* ---- Programs */
+
+static bool can_be_run(const char *path)
+{
+    struct stat info;
+    return access(path, X_OK) == 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool dl2_program_find(const char *word, char path[PATH_MAX])
+{
+    const char *folders = getenv("PATH");
+    snprintf(path, PATH_MAX, "%s", word);
+    if (strchr(word, '/'))
+        return can_be_run(path);
+    for (const char *at = folders ? folders : "/usr/bin:/bin"; *at; at += *at == ':') {
+        const size_t length = strcspn(at, ":");
+        snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, word);
+        if (can_be_run(path))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
 /* ---- Words */
 
 static bool is_blank(char c)

@@ -6,6 +6,7 @@
 #include "common/error.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Where `separator` is in a text, outside of quotes; else the text's end. */
@@ -17,6 +18,10 @@ const char *dl2_command_find(const char *text, char separator);
  * no word at all or a quote that does not end.
  */
 int dl2_command_words(const char *text, char ***out, struct dl2_error *error);
+
+/* Finds a program as dl2_process_run() does: a word with a slash is a path, others are looked up on
+ * the PATH. False if there is no such file that can be run. */
+bool dl2_program_find(const char *word, char path[PATH_MAX]);
 
 /*
  * The programs that a piece of work runs, and a folder for their files. When the group ends, or

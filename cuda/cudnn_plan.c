@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of fewer plans than these, cuDNN is asked for those without any expectation of speed, too: of 16
- * bits they are slow, and some take half a second to compile; of float32 there are hardly others.
- */
+/* With fewer plans than these, cuDNN is asked for those without any expectation of speed, too: of
+ * 16 bits they are slow, and some take half a second to compile; of float32 there are hardly
+ * others. */
 enum { FEW = 5 };
 
 bool dl2_cudnn_is_attention(const struct dl2_cudnn_request *request)

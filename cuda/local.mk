@@ -22,8 +22,8 @@ EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
 TRAIN_KERNELS = cuda/dense.cu cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/layer_norm.cu cuda/loss.cu cuda/norm.cu \
-	cuda/optimiser.cu cuda/pool.cu cuda/softmax.cu cuda/tokens.cu
-CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/transform.cu
+	cuda/optimizer.cu cuda/pool.cu cuda/softmax.cu cuda/tokens.cu
+CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/decode/transform.cu
 
 if HAVE_CUDA
 # Shared by the parts of this room.
@@ -55,7 +55,7 @@ endif
 # The loader's transform, of what was decoded on the card.
 if HAVE_CUDA
 noinst_LTLIBRARIES += libtransform_cuda.la
-libtransform_cuda_la_SOURCES = cuda/transform.cu cuda/transform.h cuda/transform_plan.c
+libtransform_cuda_la_SOURCES = cuda/decode/transform.cu cuda/decode/transform.h cuda/decode/transform_plan.c
 endif
 
 # Scoring.
@@ -69,7 +69,7 @@ endif
 # The batch decoder nvjpeg.
 if HAVE_NVJPEG
 noinst_LTLIBRARIES += libdecode_cuda.la
-libdecode_cuda_la_SOURCES = cuda/decode.c cuda/decode.h cuda/jpeg_lists.c cuda/jpeg_lists.h
+libdecode_cuda_la_SOURCES = cuda/decode/decode.c cuda/decode/decode.h cuda/decode/jpeg_lists.c cuda/decode/jpeg_lists.h
 libdecode_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS)
 libdecode_cuda_la_LIBADD = libtransform_cuda.la libgpu.la $(NVJPEG_LIBS)
 endif

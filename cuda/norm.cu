@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Batch norm, and the sums and biases of channels. Why not cuDNN's: docs/performance.md. */
+/* Batch norm, and the sums and biases of channels. Why not cuDNN's: docs/measurements/cuda.md. */
 #include "cuda/kernels.h"
 #include "cuda/rows.cuh"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files about plans of cuDNN (docs/formats.md): the cache of what was chosen, by which later
+ * Files about plans of cuDNN (docs/formats/train.md): the cache of what was chosen, by which later
  * processes are spared the measuring, and the times of all plans, for whoever wants to see them.
  *
  * DL2_CUDA_PLAN_CACHE names the cache, or is "off"; without it, the cache is dl2/cuda-plans.json in

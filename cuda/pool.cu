@@ -2,7 +2,7 @@
 /*
  * Pooling: a thread makes N channels of one output. No tensor has 2^31 elements, and 32 bits are
  * quicker to divide. DEEP: of clips; images have a depth of 1, which the compiler knows then. Why
- * not cuDNN's: docs/performance.md.
+ * not cuDNN's: docs/measurements/cuda.md.
  */
 #include "cuda/kernels.h"
 #include "cuda/tensor.cuh"

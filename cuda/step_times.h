@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The time of each part of a step on the card, summed over steps, for the file that DL2_CUDA_TIMES
- * names (docs/formats.md, dl2-cuda-times/1). Parts follow each other on one stream; an event behind
- * each ends it and begins the next. So a part also has the time for which the card waited for the
- * host to start it; parts much longer than a launch takes are exact.
+ * names (docs/formats/train.md, dl2-cuda-times/1). Parts follow each other on one stream; an event
+ * behind each ends it and begins the next. So a part also has the time for which the card waited
+ * for the host to start it; parts much longer than a launch takes are exact.
  */
 #ifndef DL2_CUDA_STEP_TIMES_H
 #define DL2_CUDA_STEP_TIMES_H

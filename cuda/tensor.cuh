@@ -175,7 +175,7 @@ template <int N> struct aligner {
     }
 };
 
-/* Of all tensors of a call; NULL is none. */
+/* The alignment of all tensors of a call; NULL is none. */
 template <int N, class... P> aligner<N> aligner_of(const P *...addresses)
 {
     aligner<N> a;
@@ -205,7 +205,7 @@ __device__ __forceinline__ float activated(float v, enum dl2_activation activati
     return v;
 }
 
-/* Of those that a gradient passes whole or not at all. */
+/* Whether a gradient passes an activation that lets it through whole or not at all. */
 __device__ __forceinline__ bool open(float y, enum dl2_activation activation)
 {
     return activation == DL2_IDENTITY || (y > 0 && (activation == DL2_RELU || y < 6));

@@ -3,8 +3,8 @@
 #include "dataset/container.h"
 
 #include "config.h"
-#include "dataset/packed.h"
-#include "dataset/writer.h"
+#include "dataset/packed/packed.h"
+#include "dataset/write/writer.h"
 
 #include <string.h>
 

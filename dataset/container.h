@@ -5,7 +5,7 @@
  * include this header.
  *
  * A new container takes its own file, a row in container.c, a line in local.mk and a section in
- * docs/formats.md. If its samples lie in shards, packed.h says what it supplies.
+ * docs/formats/datasets.md. If its samples lie in shards, packed.h says what it supplies.
  */
 #ifndef DL2_DATASET_CONTAINER_H
 #define DL2_DATASET_CONTAINER_H
@@ -15,7 +15,7 @@
 #include "dataset/split.h"
 
 #include "common/json.h"
-#include "dataset/remote/remote.h"
+#include "remote/remote.h"
 
 #include <stdatomic.h>
 
@@ -94,7 +94,7 @@ struct dl2_new_sample {
     size_t size;
     const char *line; /* of the variant that is written, about this sample; NULL: none */
     struct dl2_sidecars sidecars; /* what the container can hold; not the sample's own */
-    /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
+    /* A clip, in a format that holds them, has all frames, the first of which is `data`. */
     const struct dl2_writer_frame *frames;
     size_t frame_count; /* 0: an image */
 };
@@ -170,7 +170,7 @@ struct dl2_dataset {
     size_t count;     /* while it is opened: of all encoded images; then: of the split's */
     uint32_t *chosen; /* the reader's numbers of the split's images; NULL: all */
     bool is_selected; /* `chosen` may be in any order, with repetitions */
-    /* Of clips: all of them while it is opened, then the split's; NULL: samples are images. */
+    /* All clips while it is opened, then the split's; NULL: samples are images. */
     struct dl2_clip *clips;
     size_t clip_count;
     struct dl2_clip_keys *clip_keys; /* clips.c */

@@ -5,12 +5,12 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
-#include "dataset/files.h"
-#include "dataset/packed.h"
+#include "dataset/files/files.h"
+#include "dataset/packed/packed.h"
+#include "dataset/packed/remote_container.h"
 #include "dataset/postgresql/database_uri.h"
-#include "dataset/remote/address.h"
-#include "dataset/remote_container.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
+#include "remote/address.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +31,14 @@ static const struct dl2_container *probe_container(const char *path)
 
 bool dl2_dataset_has_members(const char *path)
 {
-    const bool is_remote = dl2_dataset_is_remote(path);
+    const bool is_remote = dl2_is_address(path);
     const struct dl2_container *container = is_remote ? NULL : probe_container(path);
     return is_remote || (container && container->shards && container->shards->has_members);
 }
 
 bool dl2_dataset_is_known(const char *path)
 {
-    return dl2_dataset_is_remote(path) || probe_container(path);
+    return dl2_is_address(path) || probe_container(path);
 }
 
 static int unknown_path(const char *path, struct dl2_error *error)
@@ -131,12 +131,12 @@ static int find_container(struct dl2_dataset *dataset, const char *path,
                           const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     const struct dl2_remote_options *remote = &options->remote;
-    if (options->labels && (dl2_dataset_is_remote(path) || dl2_dataset_is_database(path)))
+    if (options->labels && (dl2_is_address(path) || dl2_dataset_is_database(path)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: lists of labels are for videos in a folder of this machine; copy "
                              "the videos to one",
                              path);
-    if (dl2_dataset_is_remote(path))
+    if (dl2_is_address(path))
         return dl2_remote_find_container(dataset, path, remote, error);
     if (remote->cache_dir || remote->cache_bytes || remote->requests || remote->time_limit > 0)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -328,28 +328,6 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
         if (timed)
             *times = XXH3_64bits_withSeed(&sample.mtime_ns, sizeof sample.mtime_ns, *times);
     }
-}
-
-const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t number,
-                                   uint64_t *count)
-{
-    const struct {
-        const char *name;
-        uint64_t count;
-    } counts[] = {
-        {"requests", stats->requests},
-        {"retries", stats->retries},
-        {"bytes", stats->bytes},
-        {"cache_hits", stats->cache_hits},
-        {"cache_misses", stats->cache_misses},
-        {"cache_bytes", stats->cache_bytes},
-        {"cache_damaged", stats->cache_damaged},
-        {"cache_lost", stats->cache_lost},
-    };
-    if (number >= sizeof counts / sizeof *counts)
-        return NULL;
-    *count = counts[number].count;
-    return counts[number].name;
 }
 
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)

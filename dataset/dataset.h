@@ -3,7 +3,7 @@
  * Encoded samples and their labels, by number. Pixels are not this room's business.
  *
  * A sample is an image, a clip: frames in order, with one label and one key, a clip that is a video
- * file (.mp4, .m4v, .mov, .webm, .mkv, .avi), or a volume (dataset/volume.h). All samples of a
+ * file (.mp4, .m4v, .mov, .webm, .mkv, .avi), or a volume (volumes/volume.h). All samples of a
  * dataset are of one kind. What is encoded are images, the frames of clips among them, and these
  * have numbers of their own: those of sample 0 come first, then those of sample 1. Where samples
  * are images or videos the two numbers are the same. Functions that read bytes take an image's
@@ -17,14 +17,14 @@
  *            sample is a PGM file in memory; t10k is for validation. Sample 17 of train, with label
  *            3, is "train/3/00017", which is its name in a folder that the dataset is copied to
  *
- *   postgresql  a table of a database, at postgresql://HOST/DATABASE?table=NAME (docs/formats.md);
+ *   postgresql  a table, at postgresql://HOST/DATABASE?table=NAME (docs/formats/datasets.md);
  *            in the byte order of its keys, or in the order in which dl2-transcode wrote it
  *
  * gulp and tar lie at `path` itself or in its folders that are named after splits; tar files in
  * one folder may instead have such a name as a word of their own names. With a dl2-index.bin beside
- * them (docs/formats.md) opening takes milliseconds, and each sample is compared with its check sum
- * when it is read. Without one, or if it is out of date, opening scans the shards. Classes are in
- * the container's own order.
+ * them (docs/formats/datasets.md) opening takes milliseconds, and each sample is compared with its
+ * check sum when it is read. Without one, or if it is out of date, opening scans the shards.
+ * Classes are in the container's own order.
  *
  * Splits: SPLIT is train or training; val, valid, validation or dev; test or testing; in any case,
  * also with four digits behind it (train2017). It may lie in a folder images that has all samples.
@@ -43,9 +43,9 @@
  * label -1. Names that start with a dot and dl2-variant.json(l) are not samples; every other file
  * is, unless `keep` refuses it. What it refuses lies beside the sample with the longest name that,
  * with a dot behind it, the file's name begins with. With `keep`, NAME.mask.EXT and NAME.seg.EXT
- * beside a sample NAME.EXT are masks, and no samples. So are, in folders of images, those that other
- * programs call NAME_mask.EXT, masks/NAME.EXT for images/NAME.EXT and so on (docs/loading.md): each
- * lies beside its image as mask.EXT or seg.EXT.
+ * beside a sample NAME.EXT are masks, and no samples. So are, in folders of images, those that
+ * other programs call NAME_mask.EXT, masks/NAME.EXT for images/NAME.EXT and so on
+ * (docs/python.md): each lies beside its image as mask.EXT or seg.EXT.
  *
  * Threads: open, select and close on one; everything else on any number at once. The child of a
  * fork may read a dataset that its parent opened.
@@ -57,6 +57,7 @@
 #include "common/gray.h"
 #include "common/memory.h"
 #include "common/slices.h"
+#include "remote/access.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -99,16 +100,16 @@ enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME, DL2
 enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
 
 /*
- * Which members of a sample of tar shards are its label and its image; NULL: as docs/formats.md
- * says. An index keeps both, so that they need not be given again.
+ * Which members of a sample of tar shards are its label and its image; NULL: as
+ * docs/formats/datasets.md says. An index keeps both, so that they need not be given again.
  */
 struct dl2_member_choice {
     /*
-     * The path of a field in the JSON beside each sample (dataset/label_field.h), "label" or
+     * The path of a field in the JSON beside each sample (dataset/packed/label_field.h), "label" or
      * "meta.class": a whole number there is its class's number, a string its class's name, unless
-     * all strings are numbers (docs/formats.md, Labels). This replaces .cls, and what an index
-     * says; a sample without such a field has no label, and a message counts these. DL2_ERR_FORMAT
-     * if no sample has one, or some have numbers and some names.
+     * all strings are numbers (docs/formats/datasets.md, Labels). This replaces .cls, and what an
+     * index says; a sample without such a field has no label, and a message counts these.
+     * DL2_ERR_FORMAT if no sample has one, or some have numbers and some names.
      */
     const char *label_field;
     /* The image's extension, "jpg", or several with commas, the first that is there counts:
@@ -120,15 +121,6 @@ static inline bool dl2_members_are_chosen(const struct dl2_member_choice *member
 {
     return members->label_field || members->image_extension;
 }
-
-/* How a dataset at http://..., https://... or s3://... is read; zero: the defaults. */
-struct dl2_remote_options {
-    /* A folder, of this machine's processes together, that keeps what was read. NULL: none. */
-    const char *cache_dir;
-    uint64_t cache_bytes; /* its size; 0: 10 GiB */
-    unsigned requests;    /* under way at once; 0: 64 */
-    double time_limit;    /* of one request, seconds; 0: 30 */
-};
 
 struct dl2_dataset_options {
     /*
@@ -175,7 +167,7 @@ struct dl2_dataset_options {
     struct dl2_remote_options remote; /* with a path that is none, DL2_ERR_ARGUMENT unless zero */
     /*
      * Can the caller work on volumes? Then this decodes slices of those that have some
-     * (dataset/volume.h); dl2_gray_decode() is made for it. A folder holds volumes if it has files
+     * (volumes/volume.h); dl2_gray_decode() is made for it. A folder holds volumes if it has files
      * of volumes and none that `keep` takes for an image (without `keep`: none of other names).
      * With NULL it is DL2_ERR_UNSUPPORTED then.
      */
@@ -189,7 +181,8 @@ struct dl2_dataset_options {
      * DL2_ERR_ARGUMENT for an address or a database.
      */
     const char *labels;
-    /* DL2_ERR_ARGUMENT with other containers than tar, and where a remote one's index has others. */
+    /* DL2_ERR_ARGUMENT with other containers than tar, and where a remote one's index has
+     * others. */
     struct dl2_member_choice members;
     /* Does the caller read all images once, from the first to the last? Then tar shards may be
      * compressed by gzip: .tar.gz and .tgz. Without this they are DL2_ERR_UNSUPPORTED. */
@@ -308,7 +301,7 @@ struct dl2_sample {
     uint64_t bytes;        /* encoded size */
     int64_t mtime_ns;      /* of the file it lies in, since 1970 */
 };
-/* Of a clip: its own key, which is its name, too, the bytes of all its frames, and the rest as its
+/* A clip has its own key, which is its name, too, the bytes of all its frames, and the rest as its
  * first frame has it. */
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample);
 
@@ -400,7 +393,7 @@ bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 /*
  * Where an image's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
  * on, in the file `path`. `fd` is open for reading (the dataset's own and shared, so for pread
- * only), or -1 if the caller must open the file. A `remote` file is read by dataset/remote/remote.h
+ * only), or -1 if the caller must open the file. A `remote` file is read by remote/remote.h
  * instead; its image begins at `start`. False for images that do not lie in files as they are (IDX,
  * PostgreSQL).
  */
@@ -476,30 +469,8 @@ const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigne
 
 /* Is this the address of a table, postgresql://..., and not a path? Asks no server. */
 bool dl2_dataset_is_database(const char *path);
-/* Is this an address http://..., https://... or s3://...? Asks no server. */
-bool dl2_dataset_is_remote(const char *path);
-/*
- * Do two such addresses lie in each other, however they are written, one perhaps as s3:// and one
- * as the URL that this leads to? Asks no server, so other names of a host are others. False if one
- * is none.
- */
-bool dl2_dataset_share_prefix(const char *a, const char *b);
 
-/* What a remote dataset has asked for since it was opened, in this process. */
-struct dl2_remote_stats {
-    uint64_t requests; /* with those that were repeated */
-    uint64_t retries;
-    uint64_t bytes; /* received, whatever became of them */
-    /* Of the cache in a folder: reads that it had all of, other reads, bytes that it had. */
-    uint64_t cache_hits, cache_misses, cache_bytes;
-    uint64_t cache_damaged; /* entries that were not as they were written, and were read again */
-    uint64_t cache_lost;    /* entries that could not be written; errno of the last */
-    int cache_reason;
-};
-/* The name of count `number` of these in reports, and its value; NULL after the last. */
-const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t number,
-                                   uint64_t *count);
-/* False for a dataset that is not remote. Any thread. */
+/* What it has asked for. False for a dataset that is not remote. Any thread. */
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
 /* Can members be chosen here? Looks at names only; true for an address. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What files of other programs are to the image that they belong to, by their names alone: masks
- * (docs/loading.md), and with dl2_dataset_labels_path() label files. Only this room's files include
+ * (docs/python.md), and with dl2_dataset_labels_path() label files. Only this room's files include
  * this header.
  *
  * Threads: any.

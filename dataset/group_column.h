@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Groups of images in a column of a table: postgresql://HOST/DATABASE?table=NAME&group=COLUMN
- * (docs/formats.md). dl2-report includes this header, too: it asks a server for groups.
+ * (docs/formats/transcode.md). dl2-report includes this header, too: it asks a server for groups.
  */
 #ifndef DL2_DATASET_GROUP_COLUMN_H
 #define DL2_DATASET_GROUP_COLUMN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages about a dataset when it is opened: how it was read, and warnings. */
 #include "dataset/container.h"
-#include "dataset/files.h"
-#include "dataset/packed.h"
+#include "dataset/files/files.h"
+#include "dataset/packed/packed.h"
 
 #include "common/file.h"
 #include "common/quote.h"
@@ -362,7 +362,7 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
                  : DL2_OK;
 }
 
-/* Of a split that is opened by itself, whose classes are its own folders. */
+/* Warns of a split that is opened by itself, whose classes are its own folders. */
 static int warn_of_numbers(struct dl2_dataset *dataset, const char *path)
 {
     unsigned which;

@@ -1,60 +1,45 @@
 # SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
-	dataset/annotations.h dataset/coco.c dataset/yolo.c dataset/data_yaml.c \
-	dataset/dataset.c dataset/dataset.h \
-	dataset/sidecars.c dataset/sidecars.h \
-	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
-	dataset/container.c dataset/container.h \
 	dataset/choose.c \
 	dataset/clips.c \
-	dataset/find.c \
-	dataset/subset_options.c dataset/subset_options.h \
+	dataset/container.c dataset/container.h \
+	dataset/dataset.c dataset/dataset.h \
 	dataset/file_names.c dataset/file_names.h \
-	dataset/files.c dataset/files.h \
-	dataset/folder.c \
-	dataset/reader.c \
+	dataset/find.c \
 	dataset/group_column.c dataset/group_column.h \
 	dataset/layout.c \
-	dataset/list.c \
-	dataset/idx.c dataset/idx.h \
-	dataset/packed.c dataset/packed.h \
-	dataset/index.c dataset/index.h \
-	dataset/label_field.c dataset/label_field.h \
-	dataset/remote/address.c dataset/remote/address.h \
-	dataset/remote/credentials.c dataset/remote/credentials.h \
-	dataset/remote/disk_cache.c dataset/remote/disk_cache.h \
-	dataset/remote/remote.c dataset/remote/remote.h \
-	dataset/remote/transport.h \
-	dataset/remote/upload.c \
-	dataset/remote_container.c dataset/remote_container.h \
-	dataset/remote_options.c dataset/remote_options.h \
-	dataset/scan.c \
-	dataset/shards.c \
-	dataset/gulp.c \
-	dataset/gzip_files.c dataset/gzip_files.h \
-	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
-	dataset/tar.c \
-	dataset/tar_members.c dataset/tar_members.h \
+	dataset/reader.c \
 	dataset/server_fit.h \
-	dataset/source.c dataset/source.h \
+	dataset/sidecars.c dataset/sidecars.h \
 	dataset/split.c dataset/split.h \
+	dataset/subset_options.c dataset/subset_options.h \
 	dataset/tell.c dataset/tell.h \
-	dataset/tree.c \
-	dataset/variant_facts.c dataset/variant_facts.h \
-	dataset/volume.c dataset/volume.h dataset/volume_npy.c \
-	dataset/volume_slices.c dataset/volume_slices.h \
 	dataset/volumes.c \
-	dataset/store_place.c dataset/store_place.h \
-	dataset/write_place.c dataset/write_place.h \
-	dataset/writer.c dataset/writer.h
-libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS) $(YAML_CFLAGS)
-libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS) $(YAML_LIBS)
-if HAVE_LIBNIFTI
-libdataset_la_SOURCES += dataset/volume_nifti.c
-libdataset_la_CFLAGS += $(LIBNIFTI_CFLAGS)
-libdataset_la_LIBADD += $(LIBNIFTI_LIBS)
-endif
+	dataset/files/files.c dataset/files/files.h \
+	dataset/files/folder.c \
+	dataset/files/gzip_files.c dataset/files/gzip_files.h \
+	dataset/files/idx.c dataset/files/idx.h \
+	dataset/files/list.c \
+	dataset/files/tree.c \
+	dataset/packed/gulp.c \
+	dataset/packed/index.c dataset/packed/index.h \
+	dataset/packed/label_field.c dataset/packed/label_field.h \
+	dataset/packed/packed.c dataset/packed/packed.h \
+	dataset/packed/remote_container.c dataset/packed/remote_container.h \
+	dataset/packed/scan.c \
+	dataset/packed/shards.c \
+	dataset/packed/source.c dataset/packed/source.h \
+	dataset/packed/tar.c \
+	dataset/packed/tar_members.c dataset/packed/tar_members.h \
+	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
+	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
+	dataset/write/store_place.c dataset/write/store_place.h \
+	dataset/write/variant_facts.c dataset/write/variant_facts.h \
+	dataset/write/write_place.c dataset/write/write_place.h \
+	dataset/write/writer.c dataset/write/writer.h
+libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
+libdataset_la_LIBADD = libremote.la libvolumes.la libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
 if HAVE_LIBPQ
 libdataset_la_SOURCES += \
 	dataset/postgresql/database.c dataset/postgresql/database.h \
@@ -66,11 +51,4 @@ libdataset_la_SOURCES += \
 	dataset/postgresql/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)
 libdataset_la_LIBADD += $(LIBPQ_LIBS)
-endif
-if HAVE_LIBCURL
-libdataset_la_SOURCES += \
-	dataset/remote/listing.c dataset/remote/listing.h \
-	dataset/remote/transport_curl.c
-libdataset_la_CFLAGS += $(LIBCURL_CFLAGS)
-libdataset_la_LIBADD += $(LIBCURL_LIBS)
 endif

@@ -198,6 +198,25 @@ enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
     return part || !real ? part : part_around(real, depth);
 }
 
+enum dl2_part dl2_part_of_address(const char *text, unsigned *depth)
+{
+    const char *scheme = strstr(text, "://"), *start = scheme ? scheme + 3 : text;
+    start += strcspn(start, "/"); /* a bucket or host is no split */
+    size_t end = strlen(start);
+    for (*depth = 0; *depth < 2; ++*depth) {
+        while (end && start[end - 1] == '/')
+            end--;
+        size_t first = end;
+        while (first && start[first - 1] != '/')
+            first--;
+        const enum dl2_part part = dl2_part_of_folder(start + first, end - first);
+        if (part || !first)
+            return part;
+        end = first;
+    }
+    return DL2_PART_NONE;
+}
+
 static char *folder_of_train(const char *parent)
 {
     DL2_CLEANUP(dl2_close_folder) DIR *folder = opendir(parent);

@@ -67,9 +67,12 @@ bool dl2_census_has_parts(const struct dl2_part_census *census);
  */
 enum dl2_part dl2_part_of_path(const char *path, unsigned *depth);
 
+/* As dl2_part_of_path(), by the last two parts of an address alone. */
+enum dl2_part dl2_part_of_address(const char *text, unsigned *depth);
+
 /*
- * Of a folder that is a split for validation or testing: does the folder train beside it number
- * these classes otherwise, by the folders in it? Then *which is the first such class, and *number
+ * Whether the folder train beside a folder that is a split for validation or testing numbers these
+ * classes otherwise, by the folders in it. Then *which is the first such class, and *number
  * what train gives it, -1 for none. False if memory runs out.
  */
 bool dl2_part_differs_from_train(const char *path, char *const *classes, unsigned class_count,

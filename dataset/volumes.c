@@ -4,7 +4,7 @@
 
 #include "common/file.h"
 #include "common/scope.h"
-#include "dataset/volume.h"
+#include "volumes/volume.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -53,7 +53,7 @@ int dl2_cpu_dice_create(struct dl2_device *device, const struct dl2_dice_shape *
     return DL2_OK;
 }
 
-/* Of a row's logits, in the memory of a part. */
+/* The softmax of a row's logits, in the memory of a part. */
 static const float *cpu_dice_softmax(const struct dl2_dice *dice, unsigned part, size_t row)
 {
     const size_t classes = dice->s.classes;

@@ -146,7 +146,7 @@ static unsigned window_out(unsigned in, unsigned kernel, unsigned stride, unsign
     return (unsigned)((padded - kernel) / stride + 1);
 }
 
-/* Of one axis of maximum pooling. */
+/* The window of output o along one axis of maximum pooling. */
 static void max_window(unsigned o, unsigned kernel, unsigned stride, unsigned pad, unsigned in,
                        unsigned *begin, unsigned *end)
 {

@@ -66,7 +66,7 @@ int dl2_ref_dice_create(struct dl2_device *device, const struct dl2_dice_shape *
     return DL2_OK;
 }
 
-/* Of a row's logits, into dice->softmax. */
+/* Writes the softmax of a row's logits to dice->softmax. */
 static void softmax_of(struct dl2_dice *dice, const void *logits, size_t row)
 {
     const size_t classes = dice->s.classes;

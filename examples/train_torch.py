@@ -1,77 +1,76 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""train_torch.py FOLDER: trains a ResNet-18 on a folder of images with PyTorch and dl2.
+"""train_torch.py FOLDER: trains or fine-tunes a network on a folder of images with PyTorch.
 
     python3 train_torch.py photos --epochs 30
+    python3 train_torch.py photos --network mobilenet_v3_small --weights weights.pth --rate 0.01
     python3 train_torch.py variants/jpeg-50 --val photos --seed 2 --out runs/jpeg-50/seed-2
     torchrun --nproc_per_node 4 train_torch.py photos       # four processes share each epoch
 
 OUT/checkpoint.pt has the network: if a run was stopped, the same command continues it after its
-last whole epoch. OUT/result.json has the top-1 accuracy after the last epoch and, of each epoch,
-loss, accuracy, images, seconds of training, and of these the seconds that it waited for images.
+last whole epoch. OUT/result.json has the top-1 accuracy after the last epoch, OUT/outcomes.csv each
+image's, and OUT/epochs.jsonl of each epoch loss, accuracy, images, seconds of training, and of these
+the seconds that it waited for images. In a study, dl2.study tells it where it is, and the study leaves
+its checkpoint to it (docs/your-network.md).
 """
-import argparse
-import json
 import os
 import time
 
 import torch
-import torchvision
 from torch import distributed, nn
 
-from dl2.torch import Loader
+import torch_parts
 
-parser = argparse.ArgumentParser(description="Train a ResNet-18 on a folder of images.")
-parser.add_argument("folder")
-parser.add_argument("--val", help="dataset to validate on [FOLDER]")
-parser.add_argument("--out", default=".", help="folder for checkpoint.pt and result.json [.]")
-parser.add_argument("--seed", type=int, default=1, help="of weights, order and crops [1]")
-parser.add_argument("--epochs", type=int, default=10)
-parser.add_argument("--batch", type=int, default=64, help="images in a batch of one process [64]")
-parser.add_argument("--size", type=int, default=224, help="pixels of an image's side [224]")
+parser = torch_parts.parser("Train or fine-tune a network on a folder of images.")
+parser.add_argument("--val", help="dataset to validate on [FOLDER] *")
+parser.add_argument("--seed", type=int, default=1, help="of weights, order and crops [1] *")
+parser.add_argument("--epochs", type=int, default=10, help="[10] *")
 parser.add_argument("--rate", type=float, default=0.05, help="highest learning rate [0.05]")
-parser.add_argument("--amp", action="store_true", help="train in bfloat16 where it is exact enough")
-parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+torch_parts.add_crops(parser)
 options = parser.parse_args()
+run = torch_parts.run_of(parser, options, data=options.folder, val=options.val or options.folder, seed=options.seed,
+                         epochs=options.epochs)
+device = run.device
 if "RANK" in os.environ:  # torchrun
-    distributed.init_process_group("gloo" if options.device == "cpu" else "nccl")
-    if options.device == "cuda":
-        options.device = f"cuda:{os.environ['LOCAL_RANK']}"
+    if options.imagefolder:
+        parser.error("several processes share an epoch of dl2.torch.Loader alone")
+    distributed.init_process_group("gloo" if device == "cpu" else "nccl")
+    if device == "cuda":
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
 leads = not distributed.is_initialized() or distributed.get_rank() == 0
 world = distributed.get_world_size() if distributed.is_initialized() else 1
-kind = options.device.split(":")[0]
-torch.manual_seed(options.seed)
+kind = device.split(":")[0]
+torch.manual_seed(run.seed)
 torch.backends.cudnn.benchmark = True
-os.makedirs(options.out, exist_ok=True)
 
-settings = {"batch_size": options.batch, "image_size": options.size, "device": options.device,
-            "layout": "channels_last"}
-train = Loader(options.folder, seed=options.seed, drop_last=True, **settings)
-val = Loader(options.val or options.folder, train=False, **settings)
-if val.classes != train.classes:
-    parser.error(f"{options.val} has other classes than {options.folder}")
-model = torchvision.models.resnet18(num_classes=len(train.classes))
-model.to(options.device, memory_format=torch.channels_last)
+train = torch_parts.load(options, run, run.data, True, device)
+val = torch_parts.load(options, run, run.val, False, device)
+classes = list(train.dataset.classes)
+if list(val.dataset.classes) != classes:
+    parser.error(f"{run.val} has other classes than {run.data}")
+model = torch_parts.build(options, len(classes), True).to(device, memory_format=torch.channels_last)
 replica = nn.parallel.DistributedDataParallel(model) if distributed.is_initialized() else model
 optimizer = torch.optim.SGD(model.parameters(), options.rate, momentum=0.9, weight_decay=5e-4)
-schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.rate,
-                                               total_steps=options.epochs * len(train))
+schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.rate, total_steps=run.epochs * len(train))
 parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
-checkpoint, epochs = os.path.join(options.out, "checkpoint.pt"), []
+checkpoint, first = os.path.join(run.out, "checkpoint.pt"), 0
 if os.path.exists(checkpoint):
-    epochs, states = torch.load(checkpoint, map_location="cpu")
+    first, states = torch.load(checkpoint, map_location="cpu")
     for name, part in parts.items():
         part.load_state_dict(states[name])
 
-for epoch in range(len(epochs), options.epochs):
-    train.set_epoch(epoch)
+right = None
+for epoch in range(first, run.epochs):
+    torch.manual_seed(run.seed + (epoch << 32))  # a run that continues draws as one that was not stopped
+    if not options.imagefolder:
+        train.set_epoch(epoch)
     replica.train()
     seen, waited, began = 0, 0.0, time.perf_counter()
     asked = began
-    for images, targets in train:
+    for images, targets, *_ in train:
         waited += time.perf_counter() - asked
         with torch.autocast(kind, torch.bfloat16, enabled=options.amp):
-            loss = nn.functional.cross_entropy(replica(images), targets)
+            loss = nn.functional.cross_entropy(replica(images.to(device)), targets.to(device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -80,27 +79,17 @@ for epoch in range(len(epochs), options.epochs):
         asked = time.perf_counter()
     last_loss = loss.item()  # waits for the device
     seconds = time.perf_counter() - began
-    model.eval()
-    sums = torch.zeros(2, dtype=torch.int64, device=options.device)  # right, all: exact over ranks
-    with torch.no_grad(), torch.autocast(kind, torch.bfloat16, enabled=options.amp):
-        for images, targets in val:
-            if len(images):  # a rank's last batch may be empty
-                right = model(images).argmax(1) == targets
-                sums += torch.stack([right.sum(), (targets >= 0).sum()])
-    if distributed.is_initialized():
-        distributed.all_reduce(sums)
-    right, count = sums.tolist()
-    epochs.append({"epoch": epoch, "loss": last_loss, "top1": right / count, "images": seen,
-                   "seconds": seconds, "wait_seconds": waited})
+    right = torch_parts.outcomes(options, model, val, device)
+    top1 = sum(right.values()) / len(right)
+    run.epoch(epoch, top1, seconds=seconds, images=seen, loss=last_loss, wait_seconds=waited)
     if leads:
-        states = {name: part.state_dict() for name, part in parts.items()}
-        torch.save((epochs, states), checkpoint)
-        print(f"epoch {epoch}: loss {last_loss:.3f}, top-1 {right / count:.3f} of {count} images",
-              flush=True)
-if leads and epochs:
-    result = {"metric": "top1", "unit": "fraction", "higher_is_better": True,
-              "value": epochs[-1]["top1"], "epochs": epochs}
-    if kind == "cuda":
-        result["memory_bytes"] = torch.cuda.max_memory_reserved(options.device)
-    with open(os.path.join(options.out, "result.json"), "w") as file:
-        json.dump(result, file, indent=1)
+        torch.save((epoch + 1, {name: part.state_dict() for name, part in parts.items()}), checkpoint + ".new")
+        os.replace(checkpoint + ".new", checkpoint)
+        print(f"epoch {epoch}: loss {last_loss:.3f}, top-1 {top1:.3f} of {len(right)} images", flush=True)
+if right is None:
+    right = torch_parts.outcomes(options, model, val, device)
+run.outcomes(right.keys(), right.values())
+if run.original and run.original != run.val:
+    other = torch_parts.outcomes(options, model, torch_parts.load(options, run, run.original, False, device), device)
+    run.outcomes(other.keys(), other.values(), original=True)
+run.finish("top1")

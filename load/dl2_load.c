@@ -5,10 +5,10 @@
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
-#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
+#include "remote/remote_options.h"
 
 #include "config.h"
 
@@ -34,8 +34,8 @@ static const struct dl2_command commands[] = {
     [BENCH] = {"bench", BENCHES, "DIR", 1, 1, "Load images as training does, and measure the rate",
                "All images are loaded as in training; the rate and the time of each stage are "
                "printed. Images/s a core are images per CPU second, user and system, of the whole "
-               "process. Heap allocations are those of the whole process, libraries included. With "
-               "--batching=strict the batches are the same bytes for every number of workers."},
+               "process. With --batching=strict the batches are the same bytes for every number of "
+               "workers."},
     [CHECK] = {"check", CHECKS, "DIR", 1, 1, "Decode every image, and name those that are damaged",
                "Every image is read, compared with its check sum if the dataset has one, and "
                "decoded."},
@@ -244,7 +244,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "parameters", 0, "N", "Number of parameters of each of --models",
      AT(options.parameters), .min = 1, .max = 1e15, .unset = "the device report's",
      .commands = ANALYZES},
-    {DL2_OPTION_REAL, "link", 0, "MB/S", "Megabytes a second that a rank of --ranks can send",
+    {DL2_OPTION_REAL, "bandwidth", 0, "MB/S", "Megabytes a second that a rank of --ranks can send",
      AT(options.link), .min = 1e-3, .max = 1e9, .unset = "sending takes no time",
      .commands = ANALYZES},
 
@@ -324,21 +324,19 @@ static int run(enum command command, const char *const *paths, size_t count,
 /* Refuses options that would have no effect. */
 static int check_effects(enum command command)
 {
-    static const char *const reported[] = {"image-size", "batch",         "gray", "crop-area",
-                                           "augment",    "interpolation", NULL};
     const struct dl2_load_options *own = &settings.options;
-    for (size_t i = 0; own->device_report && reported[i]; i++)
-        if (is_given(reported[i]))
-            return dl2_program_usage_error(&program, "--%s is taken from --device-report",
-                                           reported[i]);
+    const struct dl2_option_rule rules[] = {
+        {own->device_report, "image-size,batch,gray,crop-area,augment,interpolation",
+         "is taken from --device-report"},
+        {own->loader.volume_depth, "gray",
+         "has no effect on volumes, whose channels are loaded as they are"},
+        {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
+    };
     if (own->loader.volume_depth && command != BENCH)
         return dl2_program_usage_error(&program,
                                        "--image-size DEPTHxHEIGHTxWIDTH is for bench, on volumes");
-    if (own->loader.volume_depth && is_given("gray"))
-        return dl2_program_usage_error(&program, "--gray has no effect on volumes, whose channels "
-                                                 "are loaded as they are");
-    if (own->decode.mode == DL2_DECODE_CPU && is_given("device"))
-        return dl2_program_usage_error(&program, "--device needs --decode gpu or hybrid");
+    if (dl2_program_refuse(&program, &common, rules, sizeof rules / sizeof *rules) != 0)
+        return DL2_EXIT_USAGE;
     const int refused = dl2_subset_options_check(&program, &common, &own->dataset.subset);
     if (refused)
         return refused;
@@ -367,8 +365,8 @@ static int check_usage(enum command command)
         return dl2_program_usage_error(&program, "%s", error.message);
     if (!own->models != !own->ranks)
         return dl2_program_usage_error(&program, "--models and --ranks need each other");
-    if (!own->models && (is_given("parameters") || is_given("link")))
-        return dl2_program_usage_error(&program, "--parameters and --link need --models");
+    if (!own->models && (is_given("parameters") || is_given("bandwidth")))
+        return dl2_program_usage_error(&program, "--parameters and --bandwidth need --models");
     if (own->models && isnan(own->parameters) && !own->device_report)
         return dl2_program_usage_error(&program, "--models needs --parameters or --device-report: "
                                                  "they tell how large a model is");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by the files of dl2-load: its options, its commands, one measured run of the loader, and
- * the count of heap allocations.
+ * Shared by the files of dl2-load: its options, its commands, and one measured run of the loader.
  */
 #ifndef DL2_LOAD_LOAD_H
 #define DL2_LOAD_LOAD_H
@@ -74,7 +73,6 @@ struct dl2_load_run {
     double seconds, cpu_seconds; /* wall; CPU of the whole process, user and system */
     uint64_t delivered;          /* images in batches that came out */
     uint64_t images;             /* finished by workers, also in batches not yet delivered */
-    uint64_t allocations;        /* on the heap, of the whole process */
     uint64_t bytes_read;         /* by the loader, from memory or disks */
     uint64_t disk_bytes; /* from disks, by the whole process; 0 where the system can't tell */
 };
@@ -97,10 +95,5 @@ int dl2_load_open(const struct dl2_load_options *options, const char *path,
 /* Names on stderr the samples that a loader of so many images could not read, and their number,
  * which it returns; appends the texts to `list` (may be NULL). */
 int dl2_load_name_bad(const struct dl2_loader *loader, size_t images, json_t *list);
-
-/* ---- load_heap.c ---- */
-
-/* Counts the allocations of this process so far, libraries included; false if it can't. */
-bool dl2_load_allocations(uint64_t *count);
 
 #endif

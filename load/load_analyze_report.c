@@ -71,7 +71,7 @@ static void print_table(FILE *out, const struct dl2_load_analysis *analysis)
     }
 }
 
-/* Of dl2-train. */
+/* dl2-train's options for the ways. */
 static const char *const way_options[DL2_LOAD_WAYS] = {"--ranks", "--hop", "--task"};
 
 static void print_ways(FILE *out, const struct dl2_load_analysis *analysis)

@@ -8,11 +8,11 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/stats.h"
-#include "dataset/volume.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
 #include "pixels/augment.h"
 #include "pixels/resize.h"
+#include "volumes/volume.h"
 
 #include "config.h"
 
@@ -139,7 +139,6 @@ static void add_run(struct dl2_load_run *sum, const struct dl2_load_run *run)
     sum->cpu_seconds += run->cpu_seconds;
     sum->delivered += run->delivered;
     sum->images += run->images;
-    sum->allocations += run->allocations;
     sum->bytes_read += run->bytes_read;
     sum->disk_bytes += run->disk_bytes;
 }
@@ -231,13 +230,6 @@ static double waited(const struct bench *bench)
     const double rest = bench->options->loader.workers * bench->total.seconds - stats->read -
                         stats->decode - stats->transform - stats->operations;
     return rest > 0 ? rest : 0;
-}
-
-/* Heap allocations per image in the last epoch; the first one allocates buffers for all. */
-static double allocations(const struct bench *bench)
-{
-    const struct dl2_load_run *last = &bench->epochs[bench->epoch_count - 1];
-    return last->images ? (double)last->allocations / (double)last->images : 0;
 }
 
 static void print_stage(FILE *out, const char *name, double seconds, const struct bench *bench)
@@ -380,12 +372,6 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (stats->encoded_hits || stats->decoded_hits)
         fprintf(out, "  %-21s %10" PRIu64 " encoded, %" PRIu64 " decoded\n", "from the caches",
                 stats->encoded_hits, stats->decoded_hits);
-    uint64_t unused;
-    if (dl2_load_allocations(&unused))
-        fprintf(out, "  %-21s %10.2f a%s %s, in the last epoch\n", "heap allocations",
-                allocations(bench), *noun(bench) == 'i' ? "n" : "", noun(bench));
-    else
-        fprintf(out, "  %-21s %10s in this build\n", "heap allocations", "not counted");
     fprintf(out, "  %-21s %10s", "peak memory", dl2_load_bytes(text, (double)bench->peak));
     if (stats->memory)
         fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
@@ -393,7 +379,11 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (bench->options->loader.adapt_workers)
         fprintf(out, "  %-21s %10.2f of %u, from %u to %u\n", "workers", stats->workers_mean,
                 bench->options->loader.workers, stats->workers_least, stats->workers_most);
-    if (bench->options->loader.batching == DL2_BATCHING_AWARE)
+    if (bench->options->loader.batching == DL2_BATCHING_AWARE && !(stats->threshold > 0))
+        fprintf(out, "  %-21s %10s: %s\n", "put aside", "none",
+                bench->options->loader.workers < 2 ? "a worker by itself puts nothing aside"
+                                                   : "too few to tell which are slow");
+    else if (bench->options->loader.batching == DL2_BATCHING_AWARE)
         fprintf(out, "  %-21s %10" PRIu64 " %ss, slow is above %.2f ms\n", "put aside",
                 stats->aside, noun(bench), 1e3 * stats->threshold);
 }
@@ -479,16 +469,13 @@ static void print_bench(FILE *out, const struct bench *bench)
 static json_t *epochs_json(const struct bench *bench)
 {
     json_t *list = json_array();
-    uint64_t unused;
-    const bool counted = dl2_load_allocations(&unused);
     for (unsigned i = 0; i < bench->epoch_count; i++) {
         const struct dl2_load_run *run = &bench->epochs[i];
         json_array_append_new(
-            list, json_pack("{s:f, s:f, s:I, s:I, s:I, s:o}", "seconds", run->seconds,
+            list, json_pack("{s:f, s:f, s:I, s:I, s:I}", "seconds", run->seconds,
                             "cpu_seconds", run->cpu_seconds, "images", (json_int_t)run->images,
                             "bytes_read", (json_int_t)run->bytes_read, "disk_bytes",
-                            (json_int_t)run->disk_bytes, "allocations",
-                            counted ? json_integer((json_int_t)run->allocations) : json_null()));
+                            (json_int_t)run->disk_bytes));
     }
     return list;
 }
@@ -507,7 +494,7 @@ static json_t *scaling_json(const struct bench *bench)
     return list;
 }
 
-/* Of datasets of clips. */
+/* Adds how frames of clips were chosen. */
 static void add_frames(json_t *loading, const struct dl2_loader_config *config)
 {
     static const char *const names[] = {"frames", "frame-step", "frame-sampling"};
@@ -576,13 +563,11 @@ static json_t *bench_json(const struct bench *bench)
     const struct dl2_loader_config *config = &bench->options->loader;
     const struct dl2_loader_stats *stats = &bench->stats;
     const double images = (double)bench->total.images;
-    uint64_t unused;
-    const bool counted = dl2_load_allocations(&unused);
     json_t *versions = dl2_codec_versions();
     json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
     json_t *json = json_pack(
         "{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:o, s:i, s:i, s:o, "
-        "s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, s:o, "
+        "s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, "
         "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o, s:o}",
         "schema", "dl2-load/1", "variant", dl2_json_text(bench->name), "path",
         dl2_json_text(bench->path), "mode", config->train ? "train" : "val", "images",
@@ -596,8 +581,7 @@ static json_t *bench_json(const struct bench *bench)
         waited(bench), "bytes_read", (json_int_t)stats->bytes_read, "requests",
         (json_int_t)stats->requests, "encoded_hits", (json_int_t)stats->encoded_hits,
         "decoded_hits", (json_int_t)stats->decoded_hits, "aside", (json_int_t)stats->aside,
-        "slow_seconds", stats->threshold, "allocations_per_image",
-        counted ? json_real(allocations(bench)) : json_null(), "peak_rss_bytes",
+        "slow_seconds", stats->threshold, "peak_rss_bytes",
         (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "resident",
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
         bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",

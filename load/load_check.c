@@ -9,12 +9,12 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/thread.h"
-#include "dataset/volume.h"
 #include "load/load.h"
 #include "loader/boxes.h"
 #include "loader/masks.h"
 #include "loader/unusual.h"
 #include "loader/volume_sample.h"
+#include "volumes/volume.h"
 
 #include <inttypes.h>
 

@@ -11,10 +11,8 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
 {
     struct dl2_loader_stats before, after;
     struct dl2_process_usage usage_before, usage_after;
-    uint64_t allocated, allocations;
     dl2_process_usage(&usage_before);
     dl2_loader_get_stats(loader, &before);
-    dl2_load_allocations(&allocated);
     const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
     DL2_TRY(dl2_loader_start_epoch(loader, pass->epoch, 0, error));
     struct dl2_batch *batch;
@@ -33,8 +31,6 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     }
     run->seconds += dl2_clock_wall() - start;
     run->cpu_seconds += dl2_clock_process_cpu() - cpu;
-    dl2_load_allocations(&allocations);
-    run->allocations += allocations - allocated;
     dl2_loader_get_stats(loader, &after);
     dl2_process_usage(&usage_after);
     run->images += after.images - before.images;

@@ -19,7 +19,7 @@
 
 #include "codec/codec.h"
 #include "common/error.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "pixels/resize.h"
 
 #include <jansson.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #ifdef HAVE_NVJPEG
-#include "cuda/decode.h"
+#include "cuda/decode/decode.h"
 #endif
 
 static const char *decoder_card_at(size_t index)

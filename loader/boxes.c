@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/boxes.h"
 
+#include "annotations/instance_masks.h"
 #include "common/quote.h"
 #include "common/scope.h"
-#include "loader/instance_masks.h"
 #include "pixels/crop.h"
 #include "pixels/image.h"
 #include "pixels/resolution.h"

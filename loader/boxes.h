@@ -8,9 +8,9 @@
 #ifndef DL2_LOADER_BOXES_H
 #define DL2_LOADER_BOXES_H
 
+#include "annotations/annotations.h"
 #include "common/error.h"
-#include "dataset/annotations.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "pixels/operations.h"
 
 /* Where boxes come from, as dl2_loader_config.boxes says. */
@@ -34,7 +34,7 @@ struct dl2_sample_boxes {
     struct dl2_pixels shown;
 };
 
-/* Of zeroed memory; nothing where the loader has no boxes. Close it in either case. */
+/* Expects zeroed memory, does nothing where the loader has no boxes. Close it in either case. */
 int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_config *config,
                         const struct dl2_dataset *dataset, struct dl2_error *error);
 void dl2_box_source_close(struct dl2_box_source *source);

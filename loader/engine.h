@@ -71,7 +71,7 @@ void dl2_read_ahead_done(struct dl2_read_ahead *ahead, struct dl2_read_request *
 /* Keeps the request's memory from being reused until the end: the kernel may still write to it. */
 void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
-/* Of a remote dataset: how many requests it may have under way at once. */
+/* How many requests a remote dataset may have under way at once. */
 unsigned dl2_read_ahead_requests(const struct dl2_read_ahead *ahead);
 
 /* Reads with plain system calls, or from a server. False where bytes are missing or the file's

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads from servers with one thread, which hands requests to dataset/remote/ and takes what has
+ * Reads from servers with one thread, which hands requests to remote/ and takes what has
  * come: as many are under way at once as the dataset allows, so that their latency does not add up.
  */
 #include "loader/engine.h"
 
-#include "dataset/remote/remote.h"
+#include "remote/remote.h"
 
 #include <stdlib.h>
 

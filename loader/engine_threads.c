@@ -2,7 +2,7 @@
 /* Reads with a few threads and plain system calls. */
 #include "loader/engine.h"
 
-#include "dataset/remote/remote.h"
+#include "remote/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>

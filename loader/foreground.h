@@ -11,8 +11,8 @@
 #ifndef DL2_LOADER_FOREGROUND_H
 #define DL2_LOADER_FOREGROUND_H
 
-#include "dataset/volume.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
+#include "volumes/volume.h"
 
 struct dl2_foreground;
 

@@ -209,15 +209,15 @@ static int check_order(struct dl2_loader *loader, const struct dl2_loader_order 
         {"shuffle_window", theirs->shuffle_window, ours.shuffle_window},
         {"balanced", theirs->balanced, ours.balanced},
         {"repeats", theirs->repeats, ours.repeats},
-        {"draws", theirs->draws, ours.draws},
-        {"weights", theirs->weights, ours.weights},
+        {"num_samples", theirs->draws, ours.draws},
+        {"sample_weights", theirs->weights, ours.weights},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "dataset"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in another dataset: its samples have other "
                                  "names or another order");
-        else if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "weights"))
+        else if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "sample_weights"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in epochs of other weights");
         else if (parts[i].theirs != parts[i].ours)

@@ -152,7 +152,7 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         VOLUMES, normalization_words, .pixels = true),
     ROW("window", RANGE, window_min, "with normalization 'window': two numbers", VOLUMES,
         .pixels = true),
-    ROW("foreground", NUMBER, foreground,
+    ROW("oversample_foreground", NUMBER, foreground,
         "of volumes with `mask`: probability that a training patch is one that shows a voxel whose "
         "label is above 0",
         VOLUMES | TRAINING, .max = 1, .pixels = true),
@@ -197,7 +197,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("boxes", TEXT, boxes,
         "boxes of the images' objects: a file in COCO's JSON, 'instances.json', whose file_names "
         "fit the samples' keys; or the extension of label files beside the images, 'txt', with "
-        "YOLO's lines, or their 'data.yaml', which names the classes. batch.boxes has for each sample a dict as torchvision's networks take it: boxes, "
+        "YOLO's lines, or their 'data.yaml', which names the classes. batch.boxes has for each "
+        "sample a dict as torchvision's networks take it: boxes, "
         "float32 [k, 4], x1, y1, x2, y2 in pixels of the sample, cropped, resized and flipped as "
         "it "
         "is; labels, int64 [k], the file's category ids or class numbers; area, float32 [k], in "
@@ -238,13 +239,13 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "shuffle runs of so many neighbours; 0: single samples", TRAINING),
     ROW("shuffle_window", UNSIGNED, shuffle_window,
         "mix the samples of so many such runs; 0: of one", TRAINING),
-    ROW("weights", POINTER, weights_file, NULL, TRAINING),
-    ROW("weights", POINTER, weights, NULL, TRAINING),
+    ROW("sample_weights", POINTER, weights_file, NULL, TRAINING),
+    ROW("sample_weights", POINTER, weights, NULL, TRAINING),
     ROW("balanced", BOOL, balanced,
         "draw samples by weights that make all classes equally frequent", TRAINING),
     ROW("repeats", UNSIGNED, repeats,
         "each sample comes so often in a row, with other crops; ranks take turns", TRAINING),
-    ROW("draws", UNSIGNED, draws,
+    ROW("num_samples", UNSIGNED, draws,
         "samples in an epoch of all ranks; 0: len(dataset), times repeats", TRAINING),
     ROW("batching", CHOICE, batching,
         "'strict': the epoch's order. 'completion': what is finished first. 'aware': slow "
@@ -518,20 +519,21 @@ const struct dl2_option dl2_loader_options[] = {
 };
 
 const struct dl2_option dl2_sampling_options[] = {
-    {DL2_OPTION_PARSE, "weights", 0, "FILE",
+    {DL2_OPTION_PARSE, "sample-weights", 0, "FILE",
      "Draw training images with replacement, each with a probability in proportion to its weight; "
      "FILE has a line for each: the image's path from DIR without extension, a blank, and a number "
      "of at least 0",
      AT(weights_file), .parse = parse_weights, .show = show_weights, .unset = "none", .roles = RUN},
     {DL2_OPTION_FLAG, "balanced", 0, NULL,
-     "As --weights, with weights that make all classes equally frequent", AT(balanced),
+     "As --sample-weights, with weights that make all classes equally frequent", AT(balanced),
      .roles = RUN},
     {DL2_OPTION_UINT, "repeats", 0, "N",
      "Load each training image N times an epoch, with other crops and augmentation each time; its "
      "copies follow one another, or are on different ranks",
      AT(repeats), .min = 1, .max = 1000000, .unset = "1", .roles = RUN},
-    {DL2_OPTION_UINT, "draws", 0, "IMAGES",
-     "Number of training images in an epoch, of all ranks; without --weights and --balanced they "
+    {DL2_OPTION_UINT, "num-samples", 0, "IMAGES",
+     "Number of training images in an epoch, of all ranks; without --sample-weights and --balanced "
+     "they "
      "are the first in the epoch's order",
      AT(draws), .min = 1, .max = 4294967295.0, .unset = "all images, times --repeats",
      .roles = RUN},
@@ -563,7 +565,7 @@ const struct dl2_option dl2_volume_options[] = {
      "With --normalization window: the values that become 0 and 1; others become the nearer of "
      "these",
      AT(window_min), .parse = parse_window, .show = show_window, .unset = "none", .roles = RUN},
-    {DL2_OPTION_REAL, "foreground", 0, "SHARE",
+    {DL2_OPTION_REAL, "oversample-foreground", 0, "SHARE",
      "With --mask, in training: share of the patches of volumes that are drawn to show a voxel "
      "whose label is above 0",
      AT(foreground), .min = 0, .max = 1, .roles = RUN},

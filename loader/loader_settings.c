@@ -147,7 +147,7 @@ static bool was_given(const struct dl2_loader_config *config,
                          : dl2_loader_is_set(config, setting);
 }
 
-#define DRAWN_SINGLY "{weights} and {balanced}, which draw each image by itself"
+#define DRAWN_SINGLY "{sample_weights} and {balanced}, which draw each image by itself"
 
 /* What several values break together, or two numbers of one. */
 static int check_values(const struct dl2_loader_config *config,
@@ -161,8 +161,8 @@ static int check_values(const struct dl2_loader_config *config,
         const char *name, *rule;
     } rules[] = {
         {config->balanced && (config->weights || config->weights_file), "balanced",
-         "excludes {weights}: they are two ways to weigh images"},
-        {config->weights && config->weights_file, "weights",
+         "excludes {sample_weights}: they are two ways to weigh images"},
+        {config->weights && config->weights_file, "sample_weights",
          "excludes weights from a file: they are two ways to weigh images"},
         {weighed && config->repeats > 1, "repeats", "excludes " DRAWN_SINGLY},
         {weighed && config->shuffle_chunk, "shuffle_chunk", "excludes " DRAWN_SINGLY},
@@ -195,7 +195,8 @@ static int check_values(const struct dl2_loader_config *config,
         {config->normalization != DL2_NORMALIZATION_WINDOW &&
              (config->window_min != 0 || config->window_max != 0),
          "window", "needs {normalization} window"},
-        {config->foreground > 0 && !config->mask, "foreground", "needs {mask}, which has labels"},
+        {config->foreground > 0 && !config->mask, "oversample_foreground",
+         "needs {mask}, which has labels"},
         {on_card && (dl2_loader_width(config) != config->height || config->volume_depth),
          "image_size", "must be square with {decoder}"},
         {config->channels != 1 && config->channels != 3 && !config->volume_depth, "channels",

@@ -12,8 +12,7 @@ libloader_la_SOURCES = \
 	loader/engine.h loader/engine_remote.c loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
-	loader/instance_masks.c loader/instance_masks.h \
-	loader/loader.c loader/loader.h \
+	loader/loader.c loader/loader.h loader/loader_config.h \
 	loader/loader_options.c loader/loader_options.h \
 	loader/loader_settings.c loader/loader_settings.h \
 	loader/loader_setup.c \
@@ -31,7 +30,7 @@ libloader_la_SOURCES = \
 	loader/foreground.c loader/foreground.h \
 	loader/volume_sample.c loader/volume_sample.h \
 	loader/worker.c
-libloader_la_LIBADD = libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)
+libloader_la_LIBADD = libannotations.la libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)
 libloader_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 if HAVE_LIBURING
 libloader_la_SOURCES += loader/engine_uring.c

@@ -12,7 +12,7 @@
 #include "codec/decoder.h"
 #include "common/error.h"
 #include "dataset/dataset.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "pixels/augment.h"
 #include "pixels/crop.h"
 
@@ -23,14 +23,14 @@ struct dl2_sample_mask {
     struct dl2_pixels pixels; /* of the output's size */
 };
 
-/* Of a mask in a batch; the size of an image in it was checked before. */
+/* The bytes of a mask in a batch; the size of an image in it was checked before. */
 static inline size_t dl2_loader_mask_bytes(const struct dl2_loader_config *config)
 {
     return (size_t)config->height * dl2_loader_width(config) *
            (config->volume_depth ? config->volume_depth : 1);
 }
 
-/* Of zeroed memory; nothing where the loader has no masks. Free it in either case. */
+/* Expects zeroed memory, and does nothing where the loader has no masks. Free it in either case. */
 int dl2_mask_init(struct dl2_sample_mask *mask, const struct dl2_loader_config *config,
                   struct dl2_error *error);
 void dl2_mask_free(struct dl2_sample_mask *mask);

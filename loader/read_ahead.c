@@ -21,8 +21,8 @@
 #include "loader/read_ahead.h"
 
 #include "config.h"
-#include "dataset/remote/remote.h"
 #include "loader/engine.h"
+#include "remote/remote.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,12 +3,14 @@
  * The sample stage: from encoded bytes to pixels in the batch. A job is one sample under way, with
  * everything that it needs, so that another thread can take it over between two stages:
  *
- *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache;
- *                 its targets (targets.h), mask (masks.h) and label file (boxes.h)
- *     DECODE      header, crop, pixels of the crop, mask, boxes; for a batch decoder the header and
- * crop alone TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image
- * instead OPERATION   the augmentation, then the caller's operations, one after the other STORE the
- * result into the batch PLACE       a clip that was gathered into the batch DONE
+ * - READ: plan and bytes of the sample (fetch.h), or its decoded image from the cache; its targets
+ *   (targets.h), mask (masks.h) and label file (boxes.h)
+ * - DECODE: header, crop, pixels of the crop, mask, boxes; for a batch decoder header and crop
+ * - TRANSFORM: resize and flip into the batch; a batch decoder gets the encoded image instead
+ * - OPERATION: the augmentation, then the caller's operations, one after the other
+ * - STORE: the result into the batch
+ * - PLACE: a clip that was gathered into the batch
+ * - DONE
  *
  * Volumes (volume_sample.h) have no DECODE, and always a STORE. A video is read with its first
  * frame and opened by the first DECODE; the READ of others is a plan alone.
@@ -28,7 +30,7 @@
 #include "loader/boxes.h"
 #include "loader/decoded.h"
 #include "loader/fetch.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "loader/masks.h"
 #include "loader/targets.h"
 #include "loader/volume_sample.h"
@@ -80,7 +82,7 @@ struct dl2_job {
     struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
     struct dl2_bytes joined; /* the file made of slices */
-    /* Of clips. */
+    /* Clips use these: */
     uint32_t clip_width, clip_height; /* of the first frame */
     struct dl2_bytes clip;            /* what is gathered */
     struct dl2_video *video;          /* while its frames are decoded; else NULL */

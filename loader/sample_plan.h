@@ -16,7 +16,7 @@
 
 #include "common/random.h"
 #include "dataset/dataset.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "pixels/crop.h"
 
 /* What the plans of an epoch's samples have in common. */
@@ -63,10 +63,10 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
  */
 void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
 
-/* Of a video, which has so many frames: draws where they begin, before the crop is drawn. */
+/* Draws where the frames of a video of `count` frames begin, before the crop is drawn. */
 void dl2_plan_set_frames(const struct dl2_planner *planner, size_t count,
                          struct dl2_sample_plan *plan);
-/* Which frame of its clip plan->frame is. */
+/* The number in its clip of frame plan->frame. */
 size_t dl2_plan_frame(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
 
 /* Reads that a sample takes: one for each frame of a clip, and one for a video. */

@@ -27,7 +27,7 @@
 #define DL2_LOADER_SAMPLER_H
 
 #include "common/error.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 
 #include <stdint.h>
 
@@ -44,7 +44,7 @@ struct dl2_sampler {
     uint32_t
         *all; /* [taken]: the order of all ranks; the same array as `order` if there is one rank */
     uint32_t *chunks; /* scratch of the quasi-random order */
-    /* Of epochs that have not each sample once: */
+    /* Epochs that do not have each sample once use these: */
     uint32_t *epoch_positions; /* [size]: where each position is in `all`; else NULL */
     uint32_t *once;            /* [population]: the order of different samples; NULL with weights */
     /* Draws by weight, in constant time: sample i or, if a number from [0, 1) is not below its

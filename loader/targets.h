@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 #include "dataset/dataset.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 
 /* The extensions that are read, in the order of dl2_loader_config.targets. */
 struct dl2_target_list {
@@ -25,7 +25,7 @@ struct dl2_target_bytes {
     bool there;
 };
 
-/* Of zeroed memory; `text` NULL: none. DL2_ERR_ARGUMENT for what is no list of extensions. */
+/* Expects zeroed memory; `text` NULL: none. DL2_ERR_ARGUMENT for what is no list of extensions. */
 int dl2_target_list_parse(struct dl2_target_list *list, const char *text, struct dl2_error *error);
 void dl2_target_list_free(struct dl2_target_list *list);
 

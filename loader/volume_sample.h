@@ -11,7 +11,7 @@
 
 #include "loader/fetch.h"
 #include "loader/foreground.h"
-#include "loader/loader.h"
+#include "loader/loader_config.h"
 #include "loader/sample_plan.h"
 #include "pixels/volume_operations.h"
 
@@ -21,7 +21,7 @@ struct dl2_volume_sample {
     size_t at[3], part[3]; /* where in the patch the volume is, and how much of it */
 };
 
-/* Of zeroed memory; nothing where the loader has no volumes. Free it in either case. */
+/* Expects zeroed memory, does nothing where the loader has no volumes. Free it in either case. */
 int dl2_volume_sample_init(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
                            struct dl2_error *error);
 void dl2_volume_sample_free(struct dl2_volume_sample *sample);

@@ -17,7 +17,7 @@ struct dl2_graph;
 
 struct dl2_arch {
     const char *name;
-    /* Of its input where nothing else is asked for, of volumes their depth; 0: it sees images. */
+    /* The frames of its input, or a volume's depth, by default; 0: it sees images. */
     unsigned frames;
     unsigned image_size;          /* pixels: the side of its input, alike */
     enum dl2_optimizer optimizer; /* the one that it learns best with */

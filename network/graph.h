@@ -225,8 +225,8 @@ int dl2_graph_images(struct dl2_graph *graph, unsigned frames, unsigned height, 
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
 
-/* Of convolutions, linear layers and attention, for one image or clip, forward: nearly all work
- * there is. */
+/* The work of convolutions, linear layers and attention, for one image or clip, forward: nearly
+ * all there is. */
 double dl2_graph_multiply_adds(const struct dl2_graph *graph);
 
 /* For messages: the name of its first tensor, or else its kind. */

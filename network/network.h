@@ -170,8 +170,8 @@ int dl2_network_get_sums(struct dl2_network *network, struct dl2_loss_sums *sums
 int dl2_network_set_sums(struct dl2_network *network, const struct dl2_loss_sums *sums,
                          struct dl2_error *error);
 
-/* Of networks that label pixels or voxels: waits for the device, then moves out the numbers of
- * pixels, [label][class that the network gave it], over all evaluations since the last time.
+/* Waits for the device, then moves out the numbers of pixels or voxels that a network labelled,
+ * [label][class that the network gave it], over all evaluations since the last time.
  * `matrix` is [classes * classes]. */
 int dl2_network_take_confusion(struct dl2_network *network, uint64_t *matrix,
                                struct dl2_error *error);
@@ -182,7 +182,7 @@ int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
                      struct dl2_error *error);
 
 /*
- * Of a network with images_gradient: waits for the device, then copies the gradient of the last
+ * Waits for the device, then copies, with images_gradient, the gradient of the last
  * batch's loss with respect to its normalised images, (value - mean) / std, in the order of its
  * images, as dl2_network_train() computed it. The loss is the mean over the batch's samples
  * that have a label, times the step's scale. DL2_ERR_ARGUMENT where the last call did not train,

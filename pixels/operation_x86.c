@@ -3,7 +3,7 @@
  * The loops of pixels/operation_loops.h, with tables of 256 bytes looked up by shuffles of 16. A
  * shuffle gives zero for a byte from 128 on, and a saturated difference stays there.
  *
- * Of each table there are 16 parts, which hold their difference (XOR) from the part before. A byte
+ * Each table has 16 parts, which hold their difference (XOR) from the part before. A byte
  * less 16 times the number of the part is below 0 for the parts behind its own, so that the sum of
  * all shuffles is what its own part has. Bytes from 128 on become 0 to 127 for the other eight
  * parts. Loops are unrolled by name: compilers would keep their vectors in memory otherwise.

@@ -126,7 +126,7 @@ __attribute__((no_sanitize_address)) static bool plugin_is_same(const uint8_t *a
     return size == 0;
 }
 
-/* Of dl_iterate_phdr(): 1 where the constant parts of the object are not those of the file. */
+/* For dl_iterate_phdr(): 1 where the constant parts of the object are not those of the file. */
 static int plugin_differs(struct dl_phdr_info *info, size_t size, void *context)
 {
     const struct plugin_code *code = context;
@@ -164,7 +164,7 @@ static int plugin_read_sum(struct dl2_plugin *plugin, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Of what is exported, nothing but the version may be read before the version is known. */
+/* Nothing that is exported but the version may be read before the version is known. */
 static int plugin_load(struct dl2_plugin *plugin, const char *name, struct dl2_error *error)
 {
     plugin->handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL);

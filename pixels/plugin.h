@@ -29,7 +29,7 @@ void dl2_plugin_close(struct dl2_plugin *plugin);
 const char *dl2_plugin_name(const struct dl2_plugin *plugin);
 /* Does it move pixels, so that masks have to follow? */
 bool dl2_plugin_moves(const struct dl2_plugin *plugin);
-/* Of the file's bytes: XXH3, 64 bits. */
+/* XXH3, 64 bits, of the file's bytes. */
 uint64_t dl2_plugin_sum(const struct dl2_plugin *plugin);
 
 /* The settings, ended by one without a name; they live as long as the plug-in. */

@@ -173,7 +173,7 @@ static void pass_down(const struct dl2_image_resizer *resizer, const struct axis
                                       rows->taps[y], out->stride, out->data + y * out->stride);
 }
 
-/* Of images without padding, of `in_size` and `out_size` pixels of `pixel` bytes. */
+/* The images have no padding, and `in_size` and `out_size` pixels of `pixel` bytes. */
 static void pick_nearest(const uint8_t *in, const uint32_t in_size[2], size_t pixel, uint8_t *out,
                          const uint32_t out_size[2])
 {

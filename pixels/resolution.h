@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The resolution of a variant (dl2-transcode --short, --max-side, --fit): a limit on the sides of
- * its images. An image beyond it is resized, with its aspect, until it keeps the limit; no image is
- * enlarged. One rule, one name and one record for whoever writes such a variant and whoever
- * compares it with its source.
+ * The resolution of a variant (dl2-transcode --resize-shorter, --max-side, --fit): a limit on the
+ * sides of its images. An image beyond it is resized, with its aspect, until it keeps the limit; no
+ * image is enlarged. One rule, one name and one record for whoever writes such a variant and
+ * whoever compares it with its source.
  */
 #ifndef DL2_PIXELS_RESOLUTION_H
 #define DL2_PIXELS_RESOLUTION_H
@@ -38,8 +38,9 @@ bool dl2_resolution_apply(const struct dl2_resolution *resolution, uint32_t *wid
                           uint32_t *height);
 
 /*
- * Is an image of one size one of the other, resized with its aspect, in whichever direction? Whoever
- * resizes rounds at least one side to whole pixels: a pixel of the smaller image is let pass.
+ * Is an image of one size one of the other, resized with its aspect, in whichever direction?
+ * Whoever resizes rounds at least one side to whole pixels: a pixel of the smaller image is let
+ * pass.
  */
 bool dl2_is_resized(uint32_t width, uint32_t height, uint32_t of_width, uint32_t of_height);
 
@@ -48,7 +49,7 @@ bool dl2_is_resized(uint32_t width, uint32_t height, uint32_t of_width, uint32_t
 void dl2_resolution_name(const struct dl2_resolution *resolution,
                          char out[DL2_RESOLUTION_NAME_SIZE]);
 
-/* The record, `resize` of docs/formats.md: a new object. */
+/* The record, `resize` of docs/formats/transcode.md: a new object. */
 json_t *dl2_resolution_json(const struct dl2_resolution *resolution);
 /* From the record; NULL is full. False where the record is not one. */
 bool dl2_resolution_from_json(const json_t *json, struct dl2_resolution *out);

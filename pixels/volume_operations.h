@@ -32,8 +32,8 @@ void dl2_voxels_free(struct dl2_voxels *voxels);
 /* Bytes that it holds. */
 size_t dl2_voxels_memory(const struct dl2_voxels *voxels);
 
-/* Of each channel: the mean becomes 0 and the deviation 1; constant values become 0. `part` voxels
- * from `at` on count and change, the others stay. */
+/* Each channel's mean becomes 0 and its deviation 1; constant values become 0. `part` voxels from
+ * `at` on count and change, the others stay. */
 void dl2_voxels_zscore(struct dl2_voxels *voxels, const size_t at[3], const size_t part[3]);
 /* The same part: low becomes 0 and high 1; others become the nearer of these. */
 void dl2_voxels_window(struct dl2_voxels *voxels, const size_t at[3], const size_t part[3],
@@ -48,8 +48,8 @@ void dl2_voxels_noise(struct dl2_voxels *voxels, struct dl2_random *random, doub
 /* Multiplies all values. */
 void dl2_voxels_brightness(struct dl2_voxels *voxels, double factor);
 
-/* Of each channel, with its least and greatest value: ((v - least) / range) ^ exponent * range +
- * least. */
+/* A value becomes ((v - least) / range) ^ exponent * range + least, by the least and greatest value
+ * of its channel. */
 void dl2_voxels_gamma(struct dl2_voxels *voxels, double exponent);
 
 enum { DL2_VOXELS_BLUR_MAX = 10 }; /* the largest deviation of a blur, voxels */

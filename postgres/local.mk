@@ -26,12 +26,14 @@ postgres_dl2_train_la_LDFLAGS = $(postgres_dl2_la_LDFLAGS)
 POSTGRES_ROOMS = $(LIBDL2_ROOMS) libranks.la libranks_mpi.la libdevice.la libdevice_cpu.la libdevice_cuda.la libgpu.la libnetwork.la \
 	libdecoders.la libdecode_cuda.la libtransform_cuda.la libcpu_kernels_c.la libcpu_kernels_avx2.la libcpu_kernels_avx512.la
 postgres_dl2_train_la_LIBADD = \
-	$(libcommon_la_OBJECTS) $(libpixels_la_OBJECTS) $(libcodec_la_OBJECTS) $(libdataset_la_OBJECTS) $(libloader_la_OBJECTS) \
+	$(libcommon_la_OBJECTS) $(libpixels_la_OBJECTS) $(libcodec_la_OBJECTS) $(libremote_la_OBJECTS) $(libvolumes_la_OBJECTS) \
+	$(libdataset_la_OBJECTS) $(libannotations_la_OBJECTS) $(libloader_la_OBJECTS) \
 	$(libdecoders_la_OBJECTS) $(libdecode_cuda_la_OBJECTS) $(libtransform_cuda_la_OBJECTS) $(libgpu_la_OBJECTS) \
 	$(libranks_la_OBJECTS) $(libranks_mpi_la_OBJECTS) $(libnetwork_la_OBJECTS) $(libtrainer_la_OBJECTS) \
 	$(libdevice_la_OBJECTS) $(libdevice_cpu_la_OBJECTS) $(libdevice_cuda_la_OBJECTS) \
 	$(libcpu_kernels_c_la_OBJECTS) $(libcpu_kernels_avx2_la_OBJECTS) $(libcpu_kernels_avx512_la_OBJECTS) \
-	$(filter-out $(POSTGRES_ROOMS),$(libpixels_la_LIBADD) $(libcodec_la_LIBADD) $(libdataset_la_LIBADD) $(libloader_la_LIBADD) \
+	$(filter-out $(POSTGRES_ROOMS),$(libpixels_la_LIBADD) $(libcodec_la_LIBADD) $(libremote_la_LIBADD) $(libvolumes_la_LIBADD) \
+	$(libdataset_la_LIBADD) $(libannotations_la_LIBADD) $(libloader_la_LIBADD) \
 	$(libcommon_la_LIBADD) $(libranks_la_LIBADD) $(libdevice_cpu_la_LIBADD) $(libdevice_cuda_la_LIBADD) \
 	$(libgpu_la_LIBADD) $(libdecode_cuda_la_LIBADD) $(libnetwork_la_LIBADD))
 postgres_dl2_train_la_DEPENDENCIES = libtrainer.la

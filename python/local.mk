@@ -6,9 +6,29 @@ python_package = \
 	python/dl2/_labels.py \
 	python/dl2/_mix.py \
 	python/dl2/_sheet.py \
+	python/dl2/hub.py \
 	python/dl2/py.typed \
+	python/dl2/study.py \
 	python/dl2/torch.py
 EXTRA_DIST += $(python_package) python/dl2/_core.pyi.in
+
+# The module dl2.hub is a program, too, which needs nothing else of the package.
+bin_SCRIPTS += dl2-hub
+dl2-hub: python/dl2/hub.py
+	$(AM_V_GEN)rm -f $@ && cp '$(srcdir)/python/dl2/hub.py' $@ && chmod +x $@
+CLEANFILES += dl2-hub
+if HAVE_PYTHON
+bashcompletion_DATA += dl2-hub.bash
+CLEANFILES += dl2-hub.bash
+if HAVE_HELP2MAN
+dl2-hub.1: dl2-hub
+	$(AM_V_GEN)$(HELP2MAN) --no-info --help-option=--help=all --version-string='dl2-hub ($(PACKAGE)) $(VERSION)' --output=$@ \
+	    --name='Copy Parquet files with images into shards, and make smaller twins of them' ./dl2-hub
+man_MANS += dl2-hub.1
+CLEANFILES += dl2-hub.1
+endif
+endif
+
 if HAVE_PYTHON
 dl2execdir = $(pyexecdir)/dl2
 dl2exec_DATA = $(python_package) python/dl2/_core.pyi

@@ -30,7 +30,7 @@ static const struct own {
       "commands that decode the files of external codecs, by codec, such as {'cjxl': 'djxl %i "
       "%o'}: %i is the input file, %o the output file"},
      "dict[str, str]"},
-    {{"weights", OBJECT, GIVEN(weights),
+    {{"sample_weights", OBJECT, GIVEN(weights),
       "a number for each sample, or the path of a file with lines KEY WEIGHT: draw samples with "
       "replacement, in proportion to it"},
      "Iterable[float] | str | os.PathLike[str]"},

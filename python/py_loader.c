@@ -123,7 +123,7 @@ static bool to_weights(const struct py_dataset *dataset, PyObject *given, double
     PY_OWN PyObject *tuple = PySequence_Tuple(given);
     const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
     if (tuple && (size_t)count != dl2_dataset_count(dataset->dataset))
-        PyErr_Format(PyExc_ValueError, "weights has %zd numbers for %zu samples", count,
+        PyErr_Format(PyExc_ValueError, "sample_weights has %zd numbers for %zu samples", count,
                      dl2_dataset_count(dataset->dataset));
     else if (tuple && !(*out = PyMem_Calloc((size_t)count + 1, sizeof **out)))
         PyErr_NoMemory();
@@ -167,8 +167,8 @@ static bool keep_external(const struct py_loader *self, PyObject *given)
     return copy && PyDict_SetItemString(self->kwargs, "external", copy) == 0;
 }
 
-/* Of volumes, what was not given: as many channels as the first that can be read, of float32, in
- * planes. */
+/* Sets what was not given for volumes: as many channels as the first that can be read, of float32,
+ * in planes. */
 static void take_volumes(const struct py_dataset *dataset, PyObject *kwargs,
                          struct dl2_loader_config *config)
 {
@@ -613,24 +613,26 @@ static PyObject *loader_state(struct py_loader *self, PyObject *Py_UNUSED(unused
         Py_XDECREF(missing);
         return NULL;
     }
-    return Py_BuildValue(
-        "{s:K,s:K,s:I,s:N,s:N,"
-        "s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O,s:K,s:I,s:I,s:O}}",
-        "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step, "next", at.next,
-        "missing", missing, "settings", settings, "order", "seed", (unsigned long long)of->seed,
-        "dataset", (unsigned long long)of->dataset, "samples", of->samples, "batch", of->batch,
-        "rank", of->rank, "world", of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
-        of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
-        of->drop_last ? Py_True : Py_False, "weights", (unsigned long long)of->weights, "repeats",
-        of->repeats, "draws", of->draws, "balanced", of->balanced ? Py_True : Py_False);
+    return Py_BuildValue("{s:K,s:K,s:I,s:N,s:N,"
+                         "s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O,s:K,s:I,s:I,s:O}}",
+                         "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step,
+                         "next", at.next, "missing", missing, "settings", settings, "order", "seed",
+                         (unsigned long long)of->seed, "dataset", (unsigned long long)of->dataset,
+                         "samples", of->samples, "batch", of->batch, "rank", of->rank, "world",
+                         of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
+                         of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
+                         of->drop_last ? Py_True : Py_False, "sample_weights",
+                         (unsigned long long)of->weights, "repeats", of->repeats, "num_samples",
+                         of->draws, "balanced", of->balanced ? Py_True : Py_False);
 }
 
 /* O&: the dict that loader_state() makes of an order. */
 static int to_order(PyObject *object, void *out)
 {
-    static char *names[] = {"seed",    "dataset",       "samples",        "batch",    "rank",
-                            "world",   "shuffle_chunk", "shuffle_window", "train",    "drop_last",
-                            "weights", "repeats",       "draws",          "balanced", NULL};
+    static char *names[] = {
+        "seed",           "dataset",       "samples",        "batch",    "rank",
+        "world",          "shuffle_chunk", "shuffle_window", "train",    "drop_last",
+        "sample_weights", "repeats",       "num_samples",    "balanced", NULL};
     struct dl2_loader_order *order = out;
     int train, drop_last, balanced = 0; /* a state of an older version has no choice of samples */
     PY_OWN PyObject *none = PyTuple_New(0);

@@ -3,7 +3,7 @@
  * Pieces of images for people to look at, chosen by scores that dl2-quality has written, from the
  * reference and from every variant: by each metric that all variants have scores of, the worst
  * image, the median and the best by the mean of their scores over the variants. The files are
- * dl2-crops/2 (docs/formats.md).
+ * dl2-crops/2 (docs/formats/quality.md).
  */
 #ifndef DL2_QUALITY_CROPS_H
 #define DL2_QUALITY_CROPS_H

@@ -8,9 +8,8 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/quote.h"
-#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 #include "quality/codec_compare.h"
 #include "quality/crops.h"
 #include "quality/output.h"
@@ -18,6 +17,7 @@
 #include "quality/score_share.h"
 #include "quality/volume_metrics.h"
 #include "ranks/share_options.h"
+#include "remote/remote_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -187,7 +187,7 @@ static int quality_score(const struct dl2_common_options *common, const struct d
     options->progress = &progress;
     DL2_TRY(quality_find_background(paths + 1, count - 1, error));
     for (size_t i = 0; i < count; i++)
-        options->any_is_remote = options->any_is_remote || dl2_dataset_is_remote(paths[i]);
+        options->any_is_remote = options->any_is_remote || dl2_is_address(paths[i]);
     for (size_t i = 0; dl2_members_are_chosen(&options->members) && i < count; i++)
         options->any_has_members = options->any_has_members || dl2_dataset_has_members(paths[i]);
     struct dl2_scoring scoring = {.count = 0};
@@ -322,12 +322,12 @@ static char *quality_describe(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fputs(
-        "Gray images count as R = G = B. If the images of a VARIANT were resized (dl2-transcode "
-        "--short), REFERENCE's are resized in the same way, so its scores are those of the encoder "
-        "alone.\n\n"
-        "Metrics (those with * are scored by default):\n",
-        out);
+    fputs("Gray images count as R = G = B. If the images of a VARIANT were resized (dl2-transcode "
+          "--resize-shorter), REFERENCE's are resized in the same way, so its scores are those of "
+          "the encoder "
+          "alone.\n\n"
+          "Metrics (those with * are scored by default):\n",
+          out);
     const struct dl2_metric *metric;
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         fprintf(out, "%s%s%s: %s.", i ? "\n\n" : "\n", metric->name, metric->by_default ? " *" : "",

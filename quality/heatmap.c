@@ -6,7 +6,7 @@
 #include "codec/codec.h"
 #include "common/file.h"
 #include "common/scope.h"
-#include "dataset/index.h"
+#include "dataset/packed/index.h"
 #include "quality/scorer.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static double squared_level(const struct dl2_scorer *scorer, const struct dl2_im
     return sqrt(sum / 3) / MOST_RMS;
 }
 
-/* Of the window around the pixel, or the nearest one. */
+/* The level of the window around the pixel, or of the nearest one. */
 static double ssim_level(const float *map, uint32_t width, uint32_t height, uint32_t x, uint32_t y)
 {
     enum { REACH = DL2_SSIM_TAPS / 2 };

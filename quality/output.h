@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of dl2-quality: a table, JSON (dl2-quality/1, docs/formats.md) and CSV. */
+/* The output of dl2-quality: a table, JSON (dl2-quality/1, docs/formats/quality.md) and CSV. */
 #ifndef DL2_QUALITY_OUTPUT_H
 #define DL2_QUALITY_OUTPUT_H
 

@@ -7,7 +7,7 @@
 #include "common/scope.h"
 #include "common/stats.h"
 #include "common/thread.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 #include "pixels/resize_image.h"
 #include "quality/score_share.h"
 #include "quality/score_source.h"

@@ -63,8 +63,8 @@ struct dl2_reference_file {
 /* One metric over a variant. Values are NAN where no image has one. */
 struct dl2_aggregate {
     size_t values; /* images with a value: the next four are over these */
-    /* Of metrics of which lower is better, p5 is the 95th percentile and min the maximum: 5% of the
-     * images are worse, and none. */
+    /* Where lower is better, p5 is the 95th percentile and min the maximum: 5% of the images are
+     * worse, and none. */
     double mean, median, p5, min;
     size_t missing; /* scored images without a value: identical, or too small */
     /* For metrics that have of_mse: of_mse() of the mean MSE, to which identical images add 0; NAN

@@ -3,10 +3,10 @@
 
 #include "common/file.h"
 #include "common/scope.h"
-#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "dataset/tell.h"
 #include "quality/image_dataset.h"
+#include "remote/remote_options.h"
 
 #include <stdlib.h>
 #include <string.h>

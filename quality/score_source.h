@@ -21,7 +21,7 @@ struct dl2_score_source {
         const char *key;
         size_t index;
     } * keys; /* sorted */
-    /* Of a dataset of videos; else NULL: */
+    /* Only a dataset of videos has these; else NULL: */
     size_t *first;  /* [samples + 1] the number of each video's first frame */
     char **frames;  /* [count] their keys */
     size_t *sample; /* [count] the video of each */

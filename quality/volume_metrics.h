@@ -8,8 +8,8 @@
 #define DL2_QUALITY_VOLUME_METRICS_H
 
 #include "common/error.h"
-#include "dataset/volume.h"
 #include "quality/metric.h"
+#include "volumes/volume.h"
 
 /* In a fixed order; NULL at the end. They have no functions of images. */
 const struct dl2_metric *dl2_volume_metric_at(unsigned index);

@@ -6,59 +6,40 @@
 #include "report/sentence.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* ---- Numbers */
-
-const char *dl2_number(const char *format, ...)
-{
-    char text[32];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return dl2_text_copy(text);
-}
-
-const char *dl2_signed_digits(double value, int digits)
-{
-    const double scale = pow(10, digits), rounded = round(scale * value) / scale;
-    return dl2_number("%s%.*f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", digits, fabs(rounded));
-}
-
-const char *dl2_signed(double value)
-{
-    return dl2_signed_digits(value, 1);
-}
-
-const char *dl2_interval(double middle, double half, int digits)
-{
-    return dl2_text("%s to %s", dl2_signed_digits(middle - half, digits),
-                    dl2_signed_digits(middle + half, digits));
-}
-
-const char *dl2_count_points(double points)
-{
-    return dl2_number("%g point%s", points, points == 1 ? "" : "s");
-}
 
 /* ---- How accuracy changes */
 
-const char *dl2_change_text(const struct dl2_comparison *comparison)
+const char *dl2_tolerance_text(const struct dl2_analysis *analysis)
+{
+    const char *amount = dl2_count_points(analysis->kind, analysis->question.tolerance);
+    return analysis->question.percent > 0
+               ? dl2_text("%g%% (%s)", analysis->question.percent,
+                          dl2_count_points(
+                              analysis->kind,
+                              strtod(dl2_number("%.3g", analysis->question.tolerance), NULL)))
+               : amount;
+}
+
+const char *dl2_change_text(const struct dl2_accuracy_kind *kind,
+                            const struct dl2_comparison *comparison)
 {
     const double difference = comparison->difference, half = dl2_comparison_half(comparison);
-    const char *alone = comparison->images ? "" : ", of training alone";
+    const char *alone = dl2_counts_images(comparison) ? "" : ", of training alone";
     if (!isfinite(half))
-        return dl2_text("changes by %s points (one training each gives no interval)",
-                        dl2_signed(difference));
+        return dl2_text(
+            dl2_accuracy_words(kind, "changes by %s points (one training each gives no interval)"),
+            dl2_signed(kind, difference));
     if (difference - half > 0 || difference + half < 0)
-        return dl2_text("%s %.1f points (95%% interval %.1f to %.1f%s)",
-                        difference > 0 ? "gains" : "loses", fabs(difference),
-                        fabs(difference) - half, fabs(difference) + half, alone);
-    return dl2_text("changes by %s points (95%% interval %s%s)", dl2_signed(difference),
-                    dl2_interval(difference, half, 1), alone);
+        return dl2_text(
+            dl2_accuracy_words(kind, difference > 0
+                                         ? "gains %.1f points (95%% interval %.1f to %.1f%s)"
+                                         : "loses %.1f points (95%% interval %.1f to %.1f%s)"),
+            fabs(difference), fabs(difference) - half, fabs(difference) + half, alone);
+    return dl2_text(dl2_accuracy_words(kind, "changes by %s points (95%% interval %s%s)"),
+                    dl2_signed(kind, difference), dl2_interval(kind, difference, half), alone);
 }
 
 const char *dl2_changes_text(const struct dl2_analysis *analysis, size_t variant)
@@ -66,19 +47,20 @@ const char *dl2_changes_text(const struct dl2_analysis *analysis, size_t variant
     const struct dl2_comparison *own = &analysis->comparisons[variant];
     const struct dl2_comparison *other =
         analysis->on_original ? &analysis->on_original[variant] : NULL;
-    const char *text = dl2_change_text(own);
+    const char *text = dl2_change_text(analysis->kind, own);
     if (!other || other->verdict == DL2_VERDICT_NONE)
         return text;
-    const char *of_other = dl2_change_text(other);
+    const char *of_other = dl2_change_text(analysis->kind, other);
     if (other->verdict == own->verdict)
         return strcmp(text, of_other) == 0
                    ? dl2_text("%s, on its own images and on the original's", text)
                    : dl2_text("%s; validated on the original's images it %s", text, of_other);
+    const char *shown = other->verdict == DL2_VERDICT_WITHIN   ? "is shown to lose less than"
+                        : other->verdict == DL2_VERDICT_BEYOND ? "is shown to lose more than"
+                                                               : "is not shown to lose less than";
     return dl2_text("%s; validated on the original's images, where it %s %s, it %s", text,
-                    other->verdict == DL2_VERDICT_WITHIN   ? "is shown to lose less than"
-                    : other->verdict == DL2_VERDICT_BEYOND ? "is shown to lose more than"
-                                                           : "is not shown to lose less than",
-                    dl2_count_points(analysis->question.tolerance), of_other);
+                    dl2_accuracy_words(analysis->kind, shown), dl2_tolerance_text(analysis),
+                    of_other);
 }
 
 /* ---- How much smaller it is, and than what */
@@ -197,7 +179,7 @@ const char *dl2_control_text(const struct dl2_study *study, const struct dl2_ana
         return "";
     return dl2_text("For comparison, %s, the same resolution without loss, %s.",
                     study->variants[control].name,
-                    dl2_change_text(&analysis->comparisons[control]));
+                    dl2_change_text(analysis->kind, &analysis->comparisons[control]));
 }
 
 /* ---- Why a variant is not claimed */
@@ -208,17 +190,21 @@ const char *dl2_blocks_text(const struct dl2_study *study, const struct dl2_anal
     const struct dl2_comparison *comparison = &analysis->comparisons[v];
     const struct dl2_comparison *blocker = &analysis->comparisons[comparison->blocker];
     if (comparison->blocker != v)
-        return dl2_text("A codec's files are tested from the largest to the smallest, and %s is "
-                        "not shown%s.",
-                        study->variants[comparison->blocker].name,
-                        isfinite(blocker->bound)
-                            ? dl2_text(": its bound is %s points", dl2_signed(blocker->bound))
-                            : "");
+        return dl2_text(
+            "A codec's files are tested from the largest to the smallest, and %s is "
+            "not shown%s.",
+            study->variants[comparison->blocker].name,
+            isfinite(blocker->bound)
+                ? dl2_text(dl2_accuracy_words(analysis->kind, ": its bound is %s points"),
+                           dl2_signed(analysis->kind, blocker->bound))
+                : "");
     if (isfinite(comparison->bound) &&
         comparison->difference - dl2_comparison_half(comparison) >= -analysis->question.tolerance)
-        return dl2_text("Its own interval is within, but its bound as one of several claims, with "
-                        "an error of %.2g%%, is %s points.",
-                        100 * comparison->level, dl2_signed(comparison->bound));
+        return dl2_text(
+            dl2_accuracy_words(analysis->kind,
+                               "Its own interval is within, but its bound as one of several "
+                               "claims, with an error of %.2g%%, is %s points."),
+            100 * comparison->level, dl2_signed(analysis->kind, comparison->bound));
     return "";
 }
 
@@ -282,7 +268,7 @@ static bool add_prospect(const struct dl2_analysis *analysis, size_t v,
         .margin = analysis->question.tolerance + comparison->difference,
         .seed_variance = 2 * analysis->noise.deviation * analysis->noise.deviation,
         .seed_freedom = (double)analysis->noise.freedom,
-        .image_variance = comparison->images ? comparison->both.added : 0,
+        .image_variance = dl2_counts_images(comparison) ? comparison->both.added : 0,
     };
     return true;
 }
@@ -317,7 +303,7 @@ struct dl2_outlook dl2_outlook_find(const struct dl2_study *study,
         return outlook;
     const struct dl2_spread *both = &comparison->both;
     const double half = dl2_spread_half(both, DL2_CLAIMS_LEVEL);
-    if (comparison->images && isfinite(half) && half > 0) {
+    if (dl2_counts_images(comparison) && isfinite(half) && half > 0) {
         const double images = dl2_student_quantile(DL2_CLAIMS_LEVEL, both->added_freedom);
         outlook.of_images = images * images * both->added / (half * half);
     }
@@ -357,11 +343,43 @@ static const char *largest_study(size_t units)
 }
 
 /* "0.6 points from the limit" */
-static const char *distance_text(double margin)
+static const char *distance_text(const struct dl2_accuracy_kind *kind, double margin)
 {
-    const char *points = dl2_number("%.2g", fabs(margin));
-    return dl2_text("%s point%s %s the limit", points, strcmp(points, "1") == 0 ? "" : "s",
+    return dl2_text("%s %s the limit",
+                    dl2_count_points(kind, strtod(dl2_number("%.2g", fabs(margin)), NULL)),
                     margin < 0 ? "beyond" : "from");
+}
+
+static const char *join(const char *text, const char *more)
+{
+    return dl2_text("%s%s%s", text, *text && *more ? " " : "", more);
+}
+
+/* How many images would show that a network loses less than the tolerance as it is, if what was
+ * measured holds, and no larger file of the codec is open; or how many times those that there are.
+ */
+static const char *images_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                               size_t v)
+{
+    const struct dl2_comparison *comparison = &analysis->comparisons[v];
+    const double margin = comparison->difference + analysis->question.tolerance;
+    const struct dl2_looks look = {1, {0}, {dl2_look_unplanned(0)}};
+    const double level =
+        dl2_look_level(&look, 0, open_codecs(study, analysis) * dl2_networks_of(analysis));
+    const double errors =
+        dl2_student_quantile(level, INFINITY) + dl2_student_quantile(0.2, INFINITY);
+    const double times = errors * errors * comparison->both.added / (margin * margin);
+    if (!dl2_counts_images(comparison))
+        return "Outcomes of images, or resamples of them, would tell how sure that is.";
+    if (!(margin > 0) || !(times > 0))
+        return "";
+    if (!comparison->images)
+        return dl2_text("A new study of %.2g times as many images would show it with a "
+                        "probability of 80%%, if the true change is the measured one.",
+                        times);
+    return dl2_text("A new study of about %.0f images would show it with a probability of 80%%, if "
+                    "the true change is the measured one.",
+                    round_up(fmax(10, times * (double)comparison->images)));
 }
 
 const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
@@ -372,7 +390,10 @@ const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_ana
     if (!is_open(comparison))
         return "";
     const char *text = dl2_text("%s %s, %s.", study->variants[variant].name,
-                                dl2_change_text(comparison), distance_text(outlook.margin));
+                                dl2_change_text(analysis->kind, comparison),
+                                distance_text(analysis->kind, outlook.margin));
+    if (analysis->kind->is_as_it_is)
+        return join(text, images_text(study, analysis, variant));
     if (outlook.of_images > 0.5)
         text = dl2_text("%s Most of the interval's width is from the choice of images (%.0f%% of "
                         "its square): more seeds hardly narrow it.",
@@ -395,49 +416,32 @@ const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_ana
     return text;
 }
 
-/* How large a study would show a variant, with all that has to be shown before it. */
-static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_study *study,
-                                struct dl2_analysis *analysis, size_t v)
+const char *dl2_settle_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            size_t v, struct dl2_study_size *needed)
 {
     struct dl2_prospects prospects;
-    if (!gather_prospects(study, analysis, v, &prospects)) {
-        dl2_say(writer, analysis->seeds < 2
-                            ? " Train from several seeds to tell chance from effect."
-                            : " How many seeds would show it can't be told from so few: train from "
-                              "at least four.");
-        return;
-    }
-    analysis->needed = dl2_study_size_needed(&prospects);
-    if (analysis->needed.few) {
-        dl2_say(writer,
-                " A new study of %s would show it " LIKELY
-                ", which allows for a true change that differs from the measured one.",
-                size_of_study(&analysis->needed, analysis->comparisons[v].images));
-        return;
-    }
+    *needed = (struct dl2_study_size){0, 0, 1};
+    if (analysis->kind->is_as_it_is)
+        return images_text(study, analysis, v);
+    if (!gather_prospects(study, analysis, v, &prospects))
+        return analysis->seeds < 2
+                   ? "Train from several seeds to tell chance from effect."
+                   : "How many seeds would show it can't be told from so few: train from at least "
+                     "four.";
+    *needed = dl2_study_size_needed(&prospects);
+    if (needed->few)
+        return dl2_text("A new study of %s would show it " LIKELY ".",
+                        size_of_study(needed, analysis->comparisons[v].images));
     const size_t blocker = analysis->comparisons[v].blocker;
-    dl2_say(
-        writer,
-        " A new study of %s would show %s with a probability of only %.0f%%: %s was measured "
-        "%s.",
+    return dl2_text(
+        "A new study of %s would show %s with a probability of only %.0f%%: %s was measured %s.",
         largest_study(prospects.units), blocker == v ? "it" : "both",
         100 * largest_chance(&prospects), study->variants[blocker].name,
-        distance_text(analysis->comparisons[blocker].difference + analysis->question.tolerance));
+        distance_text(analysis->kind,
+                      analysis->comparisons[blocker].difference + analysis->question.tolerance));
 }
 
 /* ---- The recommendation */
-
-static void say_gain(struct dl2_sentence *writer, const struct dl2_study *study,
-                     const struct dl2_analysis *analysis, size_t v)
-{
-    dl2_say(writer, "it %s. It has %.3g%% of the original's bytes: %s.",
-            dl2_changes_text(analysis, v), 100 * study->variants[v].ratio, dl2_size_text(study, v));
-}
-
-static void say(struct dl2_sentence *writer, const char *text)
-{
-    dl2_say(writer, "%s%s", *text ? " " : "", text);
-}
 
 /* The smallest of those with that verdict; of none, variant_count. */
 static size_t smallest_variant(const struct dl2_study *study, const struct dl2_analysis *analysis,
@@ -467,15 +471,20 @@ static void say_none(struct dl2_sentence *writer, const struct dl2_study *study,
     if (gains == 0)
         dl2_say(writer, "No variant is smaller than the original.");
     else if (judged == 0)
-        dl2_say(writer, "No variant that is smaller than the original was trained on.");
+        dl2_say(writer, "%s",
+                dl2_accuracy_words(analysis->kind,
+                                   "No variant that is smaller than the original was trained on."));
     else
         dl2_say(writer,
-                "No smaller variant is shown to lose less than %s, and each %s: keep the "
-                "original%s.",
+                dl2_accuracy_words(analysis->kind,
+                                   "No smaller variant is shown to lose less than %s, and each "
+                                   "%s: keep the original%s."),
                 points,
                 beyond == judged ? "one's own interval lies beyond that"
                                  : "was measured beyond that",
-                beyond == judged ? "" : ", or train from more seeds to be sure");
+                beyond == judged
+                    ? ""
+                    : dl2_accuracy_words(analysis->kind, ", or train from more seeds to be sure"));
 }
 
 void dl2_advise(const struct dl2_study *study, struct dl2_analysis *analysis)
@@ -486,14 +495,16 @@ void dl2_advise(const struct dl2_study *study, struct dl2_analysis *analysis)
     advice->text[0] = advice->gain[0] = '\0';
     advice->sure = advice->likely = none;
     if (raw == none || analysis->comparisons[raw].accuracy.count == 0) {
-        dl2_say(&writer, "The original was not trained on, so nothing can be said of accuracy.");
+        dl2_say(&writer, "%s",
+                dl2_accuracy_words(analysis->kind, "The original was not trained on, so nothing "
+                                                   "can be said of accuracy."));
         return;
     }
     if (isnan(study->variants[raw].bytes)) {
         dl2_say(&writer, "The sizes are not known.");
         return;
     }
-    const char *points = dl2_count_points(analysis->question.tolerance);
+    const char *points = dl2_tolerance_text(analysis);
     advice->sure = smallest_variant(study, analysis, raw, DL2_VERDICT_WITHIN);
     advice->likely = smallest_variant(study, analysis, raw, DL2_VERDICT_LIKELY);
     if (advice->sure < none && advice->likely < none &&
@@ -506,22 +517,6 @@ void dl2_advise(const struct dl2_study *study, struct dl2_analysis *analysis)
     }
     snprintf(advice->gain, sizeof advice->gain, "%.3g times smaller",
              1 / study->variants[pick].ratio);
-    if (advice->sure < none)
-        dl2_say(&writer, "%s is the smallest variant shown to lose less than %s of %s: ",
-                study->variants[pick].name, points, dl2_study_accuracy(study)->title);
-    else
-        dl2_say(&writer,
-                "No smaller variant is shown to lose less than %s of %s. %s is the "
-                "smallest that may: ",
-                points, dl2_study_accuracy(study)->title, study->variants[pick].name);
-    say_gain(&writer, study, analysis, pick);
-    say(&writer, dl2_control_text(study, analysis, pick));
-    if (advice->sure < none && advice->likely < none) {
-        dl2_say(&writer, " %s may lose less, too: ", study->variants[advice->likely].name);
-        say_gain(&writer, study, analysis, advice->likely);
-    }
-    if (advice->likely < none) {
-        say(&writer, dl2_blocks_text(study, analysis, advice->likely));
-        say_what_would_tell(&writer, study, analysis, advice->likely);
-    }
+    if (advice->likely < none)
+        dl2_settle_text(study, analysis, advice->likely, &analysis->needed);
 }

@@ -9,9 +9,14 @@
 /* Sets analysis->smallest and analysis->needed, once all comparisons are there. */
 void dl2_advise(const struct dl2_study *study, struct dl2_analysis *analysis);
 
-/* Kept, as the texts below are. "gains 1.5 points (95% interval 0.6 to 2.3)", or loses; "changes by
+/* "1 point"; of a tolerance in percent of the original's accuracy "2% (1.5 points)". Kept, as the
+ * texts below are. */
+const char *dl2_tolerance_text(const struct dl2_analysis *analysis);
+
+/* "gains 1.5 points (95% interval 0.6 to 2.3)", or loses; "changes by
  * −0.3 points" where the interval reaches to both sides of 0. */
-const char *dl2_change_text(const struct dl2_comparison *comparison);
+const char *dl2_change_text(const struct dl2_accuracy_kind *kind,
+                            const struct dl2_comparison *comparison);
 /* The same of the variant's own images and, where trainings were validated on them, the original's:
  * "gains 1.5 points (...), on its own images and on the original's". */
 const char *dl2_changes_text(const struct dl2_analysis *analysis, size_t variant);
@@ -52,5 +57,9 @@ struct dl2_outlook dl2_outlook_find(const struct dl2_study *study,
 /* The same in words; "" of a verdict that is not open. */
 const char *dl2_outlook_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
                              size_t variant);
+/* What would show an open variant and all that has to be shown before it, in words; *needed: the
+ * new study that does; few 0: none, or not known. */
+const char *dl2_settle_text(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            size_t variant, struct dl2_study_size *needed);
 
 #endif

@@ -58,9 +58,9 @@ static double accuracy_of(const struct block *block, const struct dl2_study_run 
     return run->on_original ? run->original_accuracy : NAN;
 }
 
-static const uint8_t *correct_of(const struct block *block, const struct dl2_study_run *run)
+static const float *outcome_of(const struct block *block, const struct dl2_study_run *run)
 {
-    return block->on_original && run->variant != block->raw ? run->original_correct : run->correct;
+    return block->on_original && run->variant != block->raw ? run->original_outcome : run->outcome;
 }
 
 /* Equal to the original's in every seed: of the same pixels, so it says nothing of chance. */
@@ -72,9 +72,10 @@ static bool is_repetition(const struct block *block, size_t variant, size_t seed
         const struct dl2_study_run *original = run_at(block, block->raw, s);
         if (!own || !original)
             continue;
-        const uint8_t *correct = correct_of(block, own);
+        const float *outcome = outcome_of(block, own);
         if (accuracy_of(block, own) != original->accuracy ||
-            (correct && original->correct && memcmp(correct, original->correct, own->images) != 0))
+            (outcome && original->outcome &&
+             memcmp(outcome, original->outcome, own->images * sizeof *outcome) != 0))
             return false;
         pairs++;
     }
@@ -123,7 +124,7 @@ static void compare_images(const struct block *block, size_t variant, size_t see
     }
     DL2_CLEANUP(dl2_differences_free)
     struct dl2_differences table = dl2_differences_make(
-        pairs, count, block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
+        pairs, count, block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_OUTCOME,
         block->images);
     if (!table.images)
         return;
@@ -138,6 +139,42 @@ static void compare_images(const struct block *block, size_t variant, size_t see
     const struct dl2_spread fractions = dl2_spread_scaled(&comparison->training, 0.01);
     const struct dl2_spread both = dl2_spread_of_both(&squares, &fractions);
     comparison->both = dl2_spread_scaled(&both, 100);
+}
+
+static const double *resamples_of(const struct block *block, const struct dl2_study_run *run)
+{
+    return block->on_original && run->variant != block->raw ? run->original_resamples
+                                                            : run->resamples;
+}
+
+/* The same of a metric that is no mean over images: seeds pair by pair, on the same resamples. */
+static void compare_resamples(const struct block *block, size_t variant, size_t seeds,
+                              struct dl2_comparison *comparison)
+{
+    size_t count = 0, resamples = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        if (!own || !original)
+            continue;
+        if (!resamples_of(block, own) || !original->resamples)
+            return;
+        resamples = original->resample_count;
+        count++;
+    }
+    DL2_AUTO_FREE double *table = dl2_room(count * resamples, sizeof *table, "resamples");
+    count = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_study_run *own = run_at(block, variant, s);
+        const struct dl2_study_run *original = run_at(block, block->raw, s);
+        for (size_t b = 0; own && original && b < resamples; b++)
+            table[count * resamples + b] =
+                100 * resamples_of(block, own)[b] - 100 * original->resamples[b];
+        count += own && original;
+    }
+    const struct dl2_spread images = dl2_spread_of_resamples(table, count, resamples);
+    comparison->resamples = resamples;
+    comparison->both = dl2_spread_sum(&comparison->training, &images);
 }
 
 /* Welch's t-test, of all seeds. */
@@ -175,7 +212,7 @@ static void compare(const struct block *block, size_t variant, size_t seeds,
     comparison->difference = comparison->half = comparison->half_both = NAN;
     comparison->low = comparison->high = NAN;
     comparison->training = comparison->both = (struct dl2_spread){.variance = INFINITY};
-    comparison->pairs = comparison->images = comparison->units = 0;
+    comparison->pairs = comparison->images = comparison->units = comparison->resamples = 0;
     if (!original || variant == block->raw || !original->count || !comparison->accuracy.count)
         return;
     for (size_t s = 0; s < seeds; s++) {
@@ -190,9 +227,20 @@ static void compare(const struct block *block, size_t variant, size_t seeds,
         struct dl2_summary summary;
         dl2_summarize(scratch, comparison->pairs, &summary);
         comparison->difference = summary.mean;
-        comparison->training = dl2_spread_of_pairs(summary.stddev * summary.stddev,
-                                                   comparison->pairs, &analysis->noise);
+        comparison->training =
+            block->study->as_it_is /* no chance of training; without images, nothing is known */
+                ? (struct dl2_spread){.variance = 0, .freedom = INFINITY}
+                : dl2_spread_of_pairs(summary.stddev * summary.stddev, comparison->pairs,
+                                      &analysis->noise);
+        /* Equal differences, as of rounded values or unused seeds, are no proof of no chance. */
+        if (analysis->kind->is_foreign && !block->study->as_it_is &&
+            !(comparison->training.variance > 0))
+            comparison->training = (struct dl2_spread){.variance = INFINITY};
         compare_images(block, variant, seeds, draws, comparison);
+        if (!comparison->images)
+            compare_resamples(block, variant, seeds, comparison);
+        if (block->study->as_it_is && !dl2_counts_images(comparison))
+            comparison->training = (struct dl2_spread){.variance = INFINITY};
     }
     const double tail = dl2_interval_tail(&analysis->question.looks, comparison->pairs);
     comparison->half = dl2_spread_half(&comparison->training, tail);
@@ -275,7 +323,8 @@ static void claim_all(const struct block *block, const struct dl2_looks *looks,
         for (size_t i = 0; i < count; i++) {
             const struct dl2_comparison *comparison = &analysis->comparisons[variants[i]];
             claims[i].difference = comparison->difference;
-            claims[i].spread = comparison->images ? comparison->both : comparison->training;
+            claims[i].spread =
+                dl2_counts_images(comparison) ? comparison->both : comparison->training;
             /* Not trained as far as this look goes: it waits. */
             if (planned && comparison->pairs < looks->seeds[look])
                 claims[i].spread = (struct dl2_spread){.variance = INFINITY};
@@ -337,7 +386,8 @@ static void analyse_on_original(const struct dl2_study *study, struct dl2_runs r
 struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
                                 const struct dl2_question *question)
 {
-    struct dl2_analysis analysis = {.arch = arch, .question = *question};
+    struct dl2_analysis analysis = {
+        .arch = arch, .kind = dl2_study_accuracy(study), .question = *question};
     analysis.comparisons =
         dl2_keep(study->variant_count + 1, sizeof *analysis.comparisons, "the analysis");
     DL2_AUTO_FREE double *scratch = dl2_room(study->run_count + 1, sizeof *scratch, "the analysis");
@@ -355,6 +405,10 @@ struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
                                         other, scratch);
         comparison->top5 = estimate(own, offsetof(struct dl2_study_run, top5), false, scratch);
     }
+    if (question->percent > 0 && raw.count)
+        analysis.question.tolerance =
+            question->percent / 100 *
+            fabs(analysis.comparisons[dl2_study_find(study, "raw")].accuracy.mean);
     compare_with_original(study, raw, &analysis, scratch);
     if (!question->on_original)
         analyse_on_original(study, raw, &analysis);
@@ -387,8 +441,9 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
         return true;
     const double now = (double)comparison->pairs, last = (double)looks->seeds[looks->count - 1];
     const double of_pair = comparison->training.variance * now;
-    const double half = dl2_student_quantile(0.025, INFINITY) *
-                        sqrt(of_pair / last + (comparison->images ? comparison->both.added : 0));
+    const double half =
+        dl2_student_quantile(0.025, INFINITY) *
+        sqrt(of_pair / last + (dl2_counts_images(comparison) ? comparison->both.added : 0));
     const double needed =
         dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
     const double margin = comparison->difference + analysis->question.tolerance;

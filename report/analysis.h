@@ -16,6 +16,7 @@
 #ifndef DL2_REPORT_ANALYSIS_H
 #define DL2_REPORT_ANALYSIS_H
 
+#include "report/accuracy_text.h"
 #include "report/claims.h"
 #include "report/power.h"
 #include "report/study.h"
@@ -35,6 +36,8 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 /* What is asked of a study. */
 struct dl2_question {
     double tolerance;  /* points of accuracy that a variant may lose */
+    double percent;    /* above 0: the tolerance is so much of the original's measured accuracy, to
+                        * which dl2_analyse() sets it */
     const char *group; /* how images are grouped, as --group has it; NULL: each is by itself */
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
      * open; count 0: it is looked at once, with all seeds and the whole error. */
@@ -51,11 +54,12 @@ struct dl2_comparison {                 /* one variant, one network */
     double difference;                  /* to the original, points; NAN where it can't be told */
     size_t pairs;                       /* seeds that both were trained from */
     struct dl2_spread training;         /* of the difference, by the chance of training; points */
-    struct dl2_spread both;   /* with the choice of images; freedom 0 without predictions */
-    double half, half_both;   /* of the two 95% intervals; INFINITY: unknown */
-    double low, high;         /* the bootstrap's 95% interval, points; NAN: not drawn */
-    size_t images;            /* validation images that `both` is about; 0: no predictions */
-    size_t units;             /* groups of them, or as many as images */
+    struct dl2_spread both; /* with the choice of images; freedom 0: nothing tells of that */
+    double half, half_both; /* of the two 95% intervals; INFINITY: unknown */
+    double low, high;       /* the bootstrap's 95% interval, points; NAN: not drawn */
+    size_t images;          /* validation images that `both` is about; 0: not known how many */
+    size_t resamples;       /* of them that `both` is from; 0: it is from predictions or outcomes */
+    size_t units;           /* groups of them, or as many as images */
     enum dl2_verdict verdict; /* NONE for the original itself */
     size_t blocker;           /* the larger variant of its codec that ended the tests, or itself */
     double level;             /* of its one-sided test; 0: not reached */
@@ -69,7 +73,7 @@ struct dl2_advice {
     size_t sure;     /* the best that is within */
     size_t likely;   /* the best that could be, where it beats the sure one */
     char gain[96];   /* "13.9 times smaller"; "" where there is none */
-    char text[3072]; /* in whole sentences */
+    char text[3072]; /* in whole sentences; of `smallest` why there is none, or "" */
 };
 
 /* The variant that is recommended: the sure one, else the likely one. */
@@ -80,6 +84,7 @@ static inline size_t dl2_advice_pick(const struct dl2_advice *advice, const stru
 
 struct dl2_analysis { /* one network */
     const char *arch;
+    const struct dl2_accuracy_kind *kind; /* of the study */
     struct dl2_question question;
     struct dl2_comparison *comparisons; /* [variant_count] */
     struct dl2_noise noise;             /* of a training, points, from all variants together */
@@ -92,17 +97,6 @@ struct dl2_analysis { /* one network */
     struct dl2_study_size needed; /* to claim smallest.likely; few 0: not known, or none suffices */
 };
 
-/* The text of a number, by printf(); of an absurd one, its first 31 bytes. Kept, as all of these.
- */
-const char *dl2_number(const char *format, ...) DL2_PRINTF(1, 2);
-/* "1 point", "1.5 points". */
-const char *dl2_count_points(double points);
-/* "−1.3"; with so many digits after the point; finite. */
-const char *dl2_signed(double value);
-const char *dl2_signed_digits(double value, int digits);
-/* "−1.3 to +0.2": `half` to both sides of `middle`; finite. */
-const char *dl2_interval(double middle, double half, int digits);
-
 /* How many networks share the error, at least 1. */
 static inline size_t dl2_networks_of(const struct dl2_analysis *analysis)
 {
@@ -113,10 +107,16 @@ static inline size_t dl2_networks_of(const struct dl2_analysis *analysis)
  * one on the original, on the same validation images; INFINITY or NAN: not known. */
 double dl2_comparison_single(const struct dl2_comparison *comparison);
 
+/* Does it count the choice of images? */
+static inline bool dl2_counts_images(const struct dl2_comparison *comparison)
+{
+    return comparison->images || comparison->resamples;
+}
+
 /* The half-width that verdicts go by: with the choice of images where that is known. */
 static inline double dl2_comparison_half(const struct dl2_comparison *comparison)
 {
-    return comparison->images ? comparison->half_both : comparison->half;
+    return dl2_counts_images(comparison) ? comparison->half_both : comparison->half;
 }
 
 /* The error on each side of a 95% interval over `pairs` seeds: that of the look that they reach

@@ -59,8 +59,7 @@ void dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs
     DL2_AUTO_FREE bool *passed = dl2_room(count + 1, sizeof *passed, "claims");
     for (size_t i = 0; i < count; i++) {
         claims[i].blocker = i;
-        /* What stands from before these tests passes whatever they say, but it has its bound. */
-        passed[i] = claims[i].within && claims[i].level > 0;
+        passed[i] = claims[i].shown;
         if (claims[i].level == 0)
             claims[i].bound = NAN;
     }
@@ -83,12 +82,15 @@ void dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs
                 claim->level = level;
                 claim->bound = claim->difference - half;
             }
-            if (!claim->within) {
-                if (claim->beyond || !(claim->difference - half >= -tolerance))
-                    continue;
+            if (!claim->beyond && claim->difference - half >= -tolerance) {
+                claim->shown = true;
                 claim->look = look;
             }
-            claim->within = passed[next[codec]] = any = true;
+            /* What stands from before these looks passes whatever they say, but its bound is that
+             * of the look that shows it. */
+            claim->within |= claim->shown;
+            passed[next[codec]] = claim->within;
+            any |= claim->within;
         }
     }
     for (size_t i = 0; i < count; i++) {

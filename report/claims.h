@@ -64,6 +64,7 @@ struct dl2_study_claim {
     struct dl2_spread spread; /* freedom 0: can't be tested, so it fails */
     /* What the tests say, and what earlier looks said; {false, false, 0...} before the first. */
     bool within;    /* claimed: it loses less than the tolerance */
+    bool shown;     /* by a test of these looks; a claim of before them stands without one */
     bool beyond;    /* its own interval lies beyond the tolerance; no part of the family */
     size_t look;    /* at which it was decided */
     double level;   /* of its last test; 0: not reached */

@@ -115,7 +115,7 @@ static double original_recall(const struct dl2_run_pair *pairs, const struct dl2
     double sum = 0;
     for (size_t p = 0; p < part->seeds; p++)
         for (size_t i = 0; i < part->images; i++)
-            sum += pairs[p].original->correct[part->image[i]];
+            sum += pairs[p].original->outcome[part->image[i]];
     return sum / (double)(part->seeds * part->images);
 }
 
@@ -144,7 +144,7 @@ static void measure_variant(const struct dl2_prediction_table *images,
                             struct dl2_mean_squares *squares)
 {
     DL2_CLEANUP(dl2_differences_free)
-    struct dl2_differences table = dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images);
+    struct dl2_differences table = dl2_differences_make(pairs, count, DL2_MEASURE_OUTCOME, images);
     if (!table.images)
         return;
     DL2_AUTO_FREE uint32_t *columns = dl2_room(table.images, sizeof *columns, "validation images");
@@ -427,12 +427,27 @@ void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_clas
     dl2_say(&writer,
             ". The worst measured is %s (%s points of recall, top-1 within the class). The worst "
             "of %zu measurements is biased: that class probably loses less. ",
-            classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference),
-            harm->judged);
+            classes->names[harm->changes[0].class],
+            dl2_signed(&dl2_accuracy_top1, harm->changes[0].difference), harm->judged);
     say_bounds(&writer, harm, classes);
     if (unjudged)
         dl2_say(&writer,
                 " %zu class%s fewer than two validation images (or groups of them): nothing is "
                 "said of %s.",
                 unjudged, unjudged == 1 ? " has" : "es have", unjudged == 1 ? "it" : "them");
+}
+
+const char *dl2_class_harm_brief(const struct dl2_class_harm *harm,
+                                 const struct dl2_classes *classes)
+{
+    char losers[1024];
+    dl2_class_harm_losers(harm, classes, losers, sizeof losers);
+    const bool all = harm->judged && may_lose_all(&harm->changes[harm->bounding]);
+    return dl2_text(
+        "Worst class measured: %s, %s points of recall. %s; %s.",
+        classes->names[harm->changes[0].class],
+        dl2_signed(&dl2_accuracy_top1, harm->changes[0].difference),
+        harm->losers ? dl2_text("Shown to lose: %s", losers) : "None is shown to lose",
+        all ? "these images are too few to exclude that one loses all of its recall"
+            : dl2_text("one that loses up to %.1f points is not excluded", harm->bound));
 }

@@ -61,7 +61,7 @@ struct dl2_class_harm { /* one variant */
     double bound;    /* none of those judged loses more points, with an error of 2.5%; at least 0 */
 };
 
-/* Of the network study->archs[arch], whose analysis this is: [variant_count], kept. */
+/* The harm by network study->archs[arch], whose analysis this is: [variant_count], kept. */
 struct dl2_class_harm *dl2_class_harm_make(const struct dl2_study *study,
                                            const struct dl2_analysis *analysis, size_t arch,
                                            const struct dl2_classes *classes);
@@ -78,5 +78,9 @@ void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_c
  */
 void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
                         char *text, size_t size);
+
+/* The same in brief; kept. */
+const char *dl2_class_harm_brief(const struct dl2_class_harm *harm,
+                                 const struct dl2_classes *classes);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "report/outcome_table.h"
 #include "report/result_files.h"
 #include "report/search_results.h"
 
@@ -229,7 +230,7 @@ static void read_run(struct dl2_study_run *run)
     run->val_images =
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
     run->accuracy = dl2_accuracy_of(final);
-    /* Of pixels it would say nothing. */
+    /* The top-5 of pixels would say nothing. */
     run->top5 = dl2_accuracy_kind_of(final) == &dl2_accuracy_top1
                     ? dl2_json_get_real(final, "top5", NAN)
                     : NAN;
@@ -255,6 +256,14 @@ static bool read_seed(struct dl2_study *study, const char *path, const char *tex
     dl2_words_add(&study->broken,
                   dl2_text("%s: expected in a folder seed-NUMBER, such as seed-1", path));
     return false;
+}
+
+/* "mAP", "loss in nats, of which less is better" */
+static const char *name_kind(const struct dl2_accuracy_kind *kind)
+{
+    const bool shows_unit = kind->is_foreign && *kind->unit;
+    return dl2_text("%s%s%s%s", kind->name, shows_unit ? " in " : "", shows_unit ? kind->unit : "",
+                    kind->is_lower_better ? ", of which less is better" : "");
 }
 
 static void add_run(const struct collecting *into, const char *path, const char *name,
@@ -293,11 +302,24 @@ static void add_run(const struct collecting *into, const char *path, const char 
     study->runs[study->run_count++] = run;
     const json_t *final = json_array_get(json_object_get(report, "final"), 0);
     const struct dl2_accuracy_kind *own = dl2_accuracy_kind_of(final);
-    const struct dl2_accuracy_kind *first = dl2_study_accuracy(study);
-    if (own != first) {
+    const bool as_it_is = json_is_true(json_object_get(report, "inference"));
+    if (study->run_count == 1) {
+        study->accuracy = own;
+        study->as_it_is = as_it_is;
+    }
+    if (as_it_is != study->as_it_is) {
+        study->run_count--;
+        dl2_study_leave_out(study,
+                            as_it_is
+                                ? "%s: a network as it is, where those before it were trained"
+                                : "%s: trained, where those before it are networks as they are",
+                            of);
+        return;
+    }
+    if (!dl2_accuracy_kinds_equal(own, study->accuracy)) {
         study->run_count--;
         dl2_study_leave_out(study, "%s: its accuracy is %s, that of the trainings before it %s", of,
-                            own->name, first->name);
+                            name_kind(own), name_kind(study->accuracy));
         return;
     }
     if (!isfinite(run.accuracy))
@@ -443,13 +465,65 @@ static void sort_all(struct dl2_study *study)
         qsort(study->archs, study->arch_count, sizeof *study->archs, dl2_compare_texts);
 }
 
+/* Completes the kind of accuracy: a foreign metric's digits, by the original's values, else by any.
+ */
+static void complete_kind(struct dl2_study *study)
+{
+    if (!study->accuracy || (!study->accuracy->is_foreign && !study->as_it_is))
+        return;
+    struct dl2_accuracy_kind *kind = dl2_keep(1, sizeof *kind, "a metric");
+    double most = 0;
+    *kind = *study->accuracy;
+    for (size_t i = 0; i < study->run_count; i++) /* the original's come first */
+        if (study->runs[i].variant == study->runs[0].variant && isfinite(study->runs[i].accuracy))
+            most = fmax(most, fabs(100 * study->runs[i].accuracy));
+    kind->digits = kind->is_percent ? 0 : dl2_accuracy_digits(most);
+    kind->is_as_it_is = study->as_it_is;
+    study->accuracy = kind;
+}
+
 /* ---- Predictions */
 
-/* A run's predictions for a validation set: those of the training that its report is of. */
+/* The file `name` beside a run's report. Kept. */
+static const char *beside_report(const struct dl2_study_run *run, const char *name)
+{
+    return dl2_text("%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path, name);
+}
+
+/* The outcomes of another trainer, whose mean is the metric as far as it is rounded. */
+static int read_outcomes(const struct dl2_study_run *run, const json_t *final, const char *name,
+                         struct dl2_prediction_table *table, struct dl2_error *error)
+{
+    const char *path = beside_report(run, name);
+    const struct dl2_accuracy_kind *kind = dl2_accuracy_kind_of(final);
+    const double value = dl2_json_get_real(final, "value", NAN);
+    const double images = dl2_json_get_real(final, "images", NAN);
+    DL2_TRY(dl2_outcome_table_read(path, table, error));
+    const double mean = dl2_outcome_table_mean(table);
+    const double scale = kind->is_percent ? fabs(value / dl2_accuracy_of(final)) : 10 * fabs(value);
+    if (isfinite(images) && images != (double)table->count)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: %zu outcomes, where the report beside it has %.0f images", path,
+                             table->count, images);
+    if (!(fabs(mean - value) <= 1e-4 * (isfinite(scale) ? scale : 1) + 1e-9))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: the mean of its %zu outcomes is %.6g, where %s is %.6g: they are "
+                             "of another training, or the metric is no mean over images",
+                             path, table->count, mean, kind->name, value);
+    for (size_t i = 0; i < table->count; i++)
+        table->values[i] = dl2_accuracy_of_value(final, table->values[i]);
+    return DL2_OK;
+}
+
+/* A run's predictions for a validation set, or outcomes: those of the training that its report is
+ * of. */
 static int read_predictions(const struct dl2_study_run *run, const json_t *final,
                             struct dl2_prediction_table *table, struct dl2_error *error)
 {
-    const char *name = json_string_value(json_object_get(final, "predictions"));
+    const char *name = json_string_value(json_object_get(final, "outcomes"));
+    if (name)
+        return read_outcomes(run, final, name, table, error);
+    name = json_string_value(json_object_get(final, "predictions"));
     const double images = dl2_json_get_real(final, "images", run->val_images);
     const double reported = dl2_json_get_real(final, "top1", NAN);
     if (strchr(name, '/') || name[0] == '.')
@@ -457,8 +531,7 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
                              "%s: its predictions are to be in \"%s\", "
                              "which is not a file's name",
                              run->path, name);
-    const char *path =
-        dl2_text("%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path, name);
+    const char *path = beside_report(run, name);
     DL2_TRY(dl2_prediction_table_read(path, table, error));
     const double accuracy = (double)table->right / (double)table->known;
     if ((double)table->known != images || fabs(accuracy - reported) > 0.25 / images)
@@ -469,24 +542,30 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
     return DL2_OK;
 }
 
-/* Whether a run is right, and its losses (or NULL), in the order of the reference's images. */
+/* A run's outcomes, and its losses (or NULL), in the order of the reference's images. */
 static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *reference,
-                            const struct dl2_prediction_table *own, uint8_t **correct, float **loss,
+                            const struct dl2_prediction_table *own, float **outcome, float **loss,
                             struct dl2_error *error)
 {
     DL2_AUTO_FREE size_t *rows = dl2_room(reference->count, sizeof *rows, "predictions");
-    const int status = dl2_prediction_table_join(reference, own, rows, error);
+    int status = own->values ? dl2_outcome_table_same_keys(reference, own, error) : DL2_OK;
+    if (status == DL2_OK)
+        status = dl2_prediction_table_join(reference, own, rows, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", run->path);
         return status;
     }
-    *correct = dl2_keep(reference->count, sizeof **correct, "predictions");
+    *outcome = dl2_keep(reference->count, sizeof **outcome, "predictions");
+    if (loss && own->values)
+        loss = NULL;
     if (loss)
         *loss = dl2_keep(reference->count, sizeof **loss, "predictions");
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
-        (*correct)[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
+        (*outcome)[i] = !there        ? NAN
+                        : own->values ? (float)own->values[rows[i]]
+                                      : (float)own->rows[rows[i]].top1;
         if (loss)
             (*loss)[i] = there ? own->rows[rows[i]].loss : NAN;
     }
@@ -496,17 +575,18 @@ static int pair_predictions(const struct dl2_study_run *run,
 /* Reads one set's predictions; those that are broken are named. The first table of a network
  * becomes the reference. */
 static void collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
-                        struct dl2_prediction_table *reference, uint8_t **correct, float **loss)
+                        struct dl2_prediction_table *reference, float **outcome, float **loss)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
-    if (!json_is_string(json_object_get(final, "predictions")))
+    if (!json_is_string(json_object_get(final, "predictions")) &&
+        !json_is_string(json_object_get(final, "outcomes")))
         return;
     struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_prediction_table table = {0};
     const bool first = !reference->count;
     int own = read_predictions(run, final, &table, &why);
     if (own == DL2_OK)
-        own = pair_predictions(run, first ? &table : reference, &table, correct, loss, &why);
+        own = pair_predictions(run, first ? &table : reference, &table, outcome, loss, &why);
     if (own == DL2_OK && first) {
         *reference = table;
         dl2_keep_block(table.rows);
@@ -514,6 +594,75 @@ static void collect_set(struct dl2_study *study, const struct dl2_study_run *run
         dl2_prediction_table_free(&table);
     }
     dl2_study_note_broken(study, &why);
+}
+
+/* -- Resamples -- */
+
+static double correlation(const double *a, const double *b, size_t count)
+{
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t i = 0; i < count; i++) {
+        x += a[i] / (double)count;
+        y += b[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        xx += (a[i] - x) * (a[i] - x);
+        yy += (b[i] - y) * (b[i] - y);
+        xy += (a[i] - x) * (b[i] - y);
+    }
+    return xy / sqrt(xx * yy);
+}
+
+/* Values of networks on the same resamples rise and fall together, with the images that are easy.
+ * On 100 other resamples chance correlates them as much in 2 of 10,000 cases. */
+#define LEAST_ALIKE 0.35
+
+/* Why they are not those of the same images as `first`, which may be NULL; NULL: they may be. */
+static const char *find_fault(const double *values, size_t count, const struct dl2_study_run *first)
+{
+    bool same = true;
+    for (size_t i = 1; i < count; i++)
+        same &= values[i] == values[0];
+    if (same)
+        return dl2_text("all %zu resamples have one value: expected the metric of each", count);
+    if (!first)
+        return NULL;
+    if (first->resample_count != count)
+        return dl2_text("%zu resamples, where %s has %zu: expected as many", count, first->path,
+                        first->resample_count);
+    return correlation(values, first->resamples, count) < LEAST_ALIKE
+               ? dl2_text("its values on resamples do not go with those of %s: expected the same "
+                          "resamples, of images sorted by key",
+                          first->path)
+               : NULL;
+}
+
+/* A set's values on resamples, kept; NULL: it has none, or they are broken, which is noted. */
+static double *read_resamples(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
+                              const struct dl2_study_run *first, size_t *count)
+{
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), set), *value;
+    const json_t *list = json_object_get(final, "resamples");
+    size_t i;
+    if (!json_is_array(list))
+        return NULL;
+    *count = json_array_size(list);
+    double *values = dl2_keep(*count, sizeof *values, "resamples");
+    json_array_foreach(list, i, value) values[i] =
+        dl2_accuracy_of_value(final, json_number_value(value));
+    const char *fault = find_fault(values, *count, first);
+    if (fault)
+        dl2_words_add(&study->broken, dl2_text("%s: %s", run->path, fault));
+    return fault ? NULL : values;
+}
+
+/* The first run of a network that has resamples; NULL: none. */
+static const struct dl2_study_run *first_resampled(const struct dl2_study *study, const char *arch)
+{
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].resamples && strcmp(study->runs[i].arch, arch) == 0)
+            return &study->runs[i];
+    return NULL;
 }
 
 /* The set of validation images of the trainings on the original; false if there are none. */
@@ -540,17 +689,24 @@ static void collect_predictions(struct dl2_study *study, size_t number)
         const json_t *final = json_object_get(run->report, "final");
         if (strcmp(run->arch, arch) != 0)
             continue;
-        collect_set(study, run, 0, reference, &run->correct, &run->loss);
+        collect_set(study, run, 0, reference, &run->outcome, &run->loss);
+        run->resamples =
+            read_resamples(study, run, 0, first_resampled(study, arch), &run->resample_count);
         for (size_t set = 1; known && run->variant != raw && set < json_array_size(final); set++) {
             const struct dl2_val_set own = dl2_study_val_set(run, set);
             if (!dl2_val_set_equal(&own, &original))
                 continue;
             run->original_accuracy = dl2_accuracy_of(json_array_get(final, set));
             run->on_original = isfinite(run->original_accuracy);
-            collect_set(study, run, set, reference, &run->original_correct, NULL);
+            collect_set(study, run, set, reference, &run->original_outcome, NULL);
+            size_t ignored;
+            run->original_resamples =
+                read_resamples(study, run, set, first_resampled(study, arch), &ignored);
             break;
         }
         run->images = reference->count;
+        if (run->outcome && isnan(run->val_images))
+            run->val_images = (double)reference->count;
     }
 }
 
@@ -664,6 +820,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
     dl2_study_keep_scores_of_today(study);
     read_figures(study);
     sort_all(study);
+    complete_kind(study);
     dl2_study_leave_out_copies(study);
     dl2_study_keep_comparable_trainings(study);
     dl2_study_mark_diverged(study);

@@ -250,6 +250,33 @@ static void compare_images(struct dl2_study *study, const struct dl2_study_run *
     dl2_study_add_failure(study, "train", of, what, text);
 }
 
+/* Where each seed begins with a network of its own, as `forecast` does with the study's of that
+ * seed, the path is the same but for the seed: "train/raw/small/seed-*" of each. */
+static void name_own_networks(const struct dl2_study *study, const char *arch, json_t **settings)
+{
+    const char *first = NULL;
+    bool several = false;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const char *path = strcmp(study->runs[i].arch, arch) == 0
+                               ? dl2_json_get_text(settings[i], "pretrained", NULL)
+                               : NULL;
+        several |= first && path && strcmp(path, first) != 0;
+        first = path ? path : first;
+    }
+    for (size_t i = 0; several && i < study->run_count; i++) {
+        char seed[32];
+        snprintf(seed, sizeof seed, "/seed-%llu/", (unsigned long long)study->runs[i].seed);
+        const char *path = dl2_json_get_text(settings[i], "pretrained", "");
+        const char *own = strstr(path, seed);
+        if (strcmp(study->runs[i].arch, arch) != 0 || !own)
+            continue;
+        settings[i] = dl2_keep_json(json_copy(settings[i]));
+        json_object_set_new(
+            settings[i], "pretrained",
+            json_sprintf("%.*s/seed-*/%s", (int)(own - path), path, own + strlen(seed)));
+    }
+}
+
 /* Leaves out the network's runs that differ from the others in more than data and seed. */
 static void compare_trainings(struct dl2_study *study, const char *arch)
 {
@@ -257,6 +284,7 @@ static void compare_trainings(struct dl2_study *study, const char *arch)
     DL2_AUTO_FREE json_t **settings = dl2_room(count + 1, sizeof *settings, "trainings");
     for (size_t i = 0; i < count; i++)
         settings[i] = settings_of(&study->runs[i]);
+    name_own_networks(study, arch, settings);
     const size_t reference = find_reference(study, arch, settings);
     const struct dl2_study_run kept = study->runs[reference];
     study->run_count = 0;

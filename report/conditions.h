@@ -29,8 +29,9 @@ struct dl2_conditions {
  */
 struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *variants,
                                              struct dl2_study *study);
-/* Compares the trainings within each condition, with a tolerance in points. */
-void dl2_conditions_analyse(const struct dl2_conditions *conditions, double tolerance);
+/* Compares the trainings within each condition, with the question's tolerance. */
+void dl2_conditions_analyse(const struct dl2_conditions *conditions,
+                            const struct dl2_question *question);
 /* Seconds of the condition "90s", "30m" or "2h" of goal "time"; NAN for anything else. */
 double dl2_time_of_condition(const char *name);
 

@@ -63,12 +63,12 @@ static const char *describe(const struct dl2_detectable *detectable, double tole
     if (detectable->half >= tolerance)
         return dl2_text("%s Hardly any variant can be shown to lose less than %s: have more "
                         "validation images, or a larger tolerance.",
-                        text, dl2_count_points(tolerance));
+                        text, dl2_count_points(&dl2_accuracy_top1, tolerance));
     return detectable->half_copies >= tolerance && grouped
                ? dl2_text(
                      "%s Whether a loss of less than %s can be shown depends on how alike they "
                      "are.",
-                     text, dl2_count_points(tolerance))
+                     text, dl2_count_points(&dl2_accuracy_top1, tolerance))
                : text;
 }
 

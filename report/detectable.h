@@ -21,7 +21,7 @@ struct dl2_detectable {
     double half, half_copies;
 };
 
-/* Of groups with so many images each. */
+/* What groups with so many images each can show. */
 struct dl2_detectable dl2_detectable_of(const size_t *sizes, size_t units);
 
 /* What training takes for validation where the data have no split (dl2-train --val-fraction). */

@@ -20,24 +20,22 @@ size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t va
     return count;
 }
 
-/* Whether a pair's own training (of a variant) or its original is right, by image; NULL: not
- * known. */
-static const uint8_t *correct_of(const struct dl2_study_run *run, enum dl2_measure measure,
-                                 bool own)
+/* The outcomes of a pair's own training (of a variant) or its original, by image; NULL: not known.
+ */
+static const float *outcome_of(const struct dl2_study_run *run, enum dl2_measure measure, bool own)
 {
-    return own && measure == DL2_MEASURE_ON_ORIGINAL ? run->original_correct : run->correct;
+    return own && measure == DL2_MEASURE_ON_ORIGINAL ? run->original_outcome : run->outcome;
 }
 
 static double value_of(const struct dl2_study_run *run, enum dl2_measure measure, bool own,
                        size_t image)
 {
-    return measure == DL2_MEASURE_LOSS ? (double)run->loss[image]
-                                       : correct_of(run, measure, own)[image];
+    return (double)(measure == DL2_MEASURE_LOSS ? run->loss : outcome_of(run, measure, own))[image];
 }
 
 static bool has_images(const struct dl2_study_run *run, enum dl2_measure measure, bool own)
 {
-    return correct_of(run, measure, own) && (measure != DL2_MEASURE_LOSS || run->loss);
+    return outcome_of(run, measure, own) && (measure != DL2_MEASURE_LOSS || run->loss);
 }
 
 /* One block, which begins with the cells. */
@@ -66,6 +64,31 @@ static void number_groups(struct dl2_differences *table, size_t most)
     }
 }
 
+/*
+ * By how much one image may change: of two outcomes, such as right and wrong, by what they differ,
+ * else by as much as any image here does. Losses beside top-1 have their own scale.
+ */
+static double find_step(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
+                        enum dl2_measure measure)
+{
+    double first = NAN, second = NAN, most = 0;
+    bool two = true;
+    for (size_t p = 0; measure != DL2_MEASURE_LOSS && p < table->seeds; p++)
+        for (size_t i = 0; i < table->images; i++) {
+            const double values[] = {value_of(pairs[p].own, measure, true, table->image[i]),
+                                     value_of(pairs[p].original, measure, false, table->image[i])};
+            most = fmax(most, fabs(values[0] - values[1]));
+            for (size_t k = 0; k < 2; k++) {
+                if (isnan(first))
+                    first = values[k];
+                else if (isnan(second) && values[k] != first)
+                    second = values[k];
+                two &= values[k] == first || values[k] == second;
+            }
+        }
+    return !two ? most : isnan(second) ? 1 : fabs(first - second);
+}
+
 /* How alike images of a group are: how easy they are for all of these trainings. Differences
  * themselves are too few to tell. */
 static double find_alike(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
@@ -75,8 +98,8 @@ static double find_alike(const struct dl2_differences *table, const struct dl2_r
     DL2_AUTO_FREE double *ease = dl2_room(table->images, sizeof *ease, "validation images");
     for (size_t p = 0; p < table->seeds; p++)
         for (size_t i = 0; i < table->images; i++)
-            ease[i] += correct_of(pairs[p].own, measure, true)[table->image[i]] +
-                       pairs[p].original->correct[table->image[i]];
+            ease[i] += (double)outcome_of(pairs[p].own, measure, true)[table->image[i]] +
+                       (double)pairs[p].original->outcome[table->image[i]];
     return fmax(DL2_LEAST_ALIKE, dl2_groups_alike(ease, table->images, &groups));
 }
 
@@ -97,8 +120,8 @@ struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, si
     for (size_t i = 0; i < all; i++) {
         bool known = true;
         for (size_t p = 0; p < count; p++)
-            known &= correct_of(pairs[p].own, measure, true)[i] != DL2_STUDY_ABSENT &&
-                     pairs[p].original->correct[i] != DL2_STUDY_ABSENT;
+            known &= !isnan(outcome_of(pairs[p].own, measure, true)[i]) &&
+                     !isnan(pairs[p].original->outcome[i]);
         if (known)
             table.image[images++] = (uint32_t)i;
     }
@@ -108,6 +131,7 @@ struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, si
             table.cells[p * images + i] =
                 value_of(pairs[p].own, measure, true, table.image[i]) -
                 value_of(pairs[p].original, measure, false, table.image[i]);
+    table.step = find_step(&table, pairs, measure);
     for (size_t i = 0; grouped && i < images; i++)
         table.of[i] = reference->group[table.image[i]];
     if (grouped) {
@@ -131,13 +155,17 @@ struct dl2_differences dl2_differences_choose(const struct dl2_differences *all,
     if (all->of)
         number_groups(&part, all->of_count);
     part.alike = all->alike;
+    part.step = all->step;
     return part;
 }
 
 struct dl2_mean_squares dl2_differences_squares(const struct dl2_differences *table)
 {
     const struct dl2_groups groups = {table->of, table->of_count, table->alike};
-    return dl2_mean_squares(table->cells, table->seeds, table->images, table->of ? &groups : NULL);
+    struct dl2_mean_squares squares =
+        dl2_mean_squares(table->cells, table->seeds, table->images, table->of ? &groups : NULL);
+    squares.unit *= table->step;
+    return squares;
 }
 
 void dl2_differences_free(struct dl2_differences *table)

@@ -12,7 +12,7 @@
 
 /* What is compared of an image. */
 enum dl2_measure {
-    DL2_MEASURE_TOP1,        /* 1 right, 0 wrong; of each variant's own images */
+    DL2_MEASURE_OUTCOME,     /* its part in the accuracy; of each variant's own images */
     DL2_MEASURE_ON_ORIGINAL, /* the same, of the original's images in both trainings */
     DL2_MEASURE_LOSS,        /* cross-entropy, nats */
 };
@@ -37,10 +37,11 @@ struct dl2_differences {
     uint32_t *image; /* [images]: rows of the network's prediction table, growing */
     uint32_t *of;    /* [images]: groups of images that are not independent; NULL: all are */
     size_t of_count; /* groups, none of them empty */
+    double step;     /* by which one image may change */
     double alike;    /* struct dl2_groups: by which images are right in all of these trainings */
 };
 
-/* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(). */
+/* The differences of pairs on the images `reference`. Free them with dl2_differences_free(). */
 struct dl2_differences dl2_differences_make(const struct dl2_run_pair *pairs, size_t count,
                                             enum dl2_measure measure,
                                             const struct dl2_prediction_table *reference);

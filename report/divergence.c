@@ -24,8 +24,8 @@ static size_t find_others(const struct dl2_study *study, const struct dl2_study_
     return count;
 }
 
-/* The accuracy of a network that has learnt nothing: a guess among all classes. Of masks and of
- * volumes it is lower. */
+/* The accuracy of a network that has learnt nothing: a guess among all classes. Of masks, of
+ * volumes and by metrics of other trainers it is lower. */
 static double chance_of(const struct dl2_study_run *run)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
@@ -33,14 +33,19 @@ static double chance_of(const struct dl2_study_run *run)
     return classes > 0 && dl2_accuracy_kind_of(final) == &dl2_accuracy_top1 ? 1 / classes : 0;
 }
 
-static bool has_diverged(const struct dl2_study_run *run, const double *others, size_t count)
+/* What is far off is not known of a metric that is no share, or of which less is better. */
+static bool has_diverged(const struct dl2_accuracy_kind *kind, const struct dl2_study_run *run,
+                         const double *others, size_t count)
 {
     enum { ERRORS = 6 };
     const double least = 0.05, median = dl2_percentile(others, count, 0.5);
     const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
     if (json_is_null(json_object_get(final, "loss")))
         return true;
-    const double error = sqrt(median * (1 - median) / fmax(1, run->val_images));
+    if (kind->is_foreign && (!kind->is_percent || kind->is_lower_better))
+        return false;
+    const double images = kind->is_foreign && isnan(run->val_images) ? INFINITY : run->val_images;
+    const double error = sqrt(median * (1 - median) / fmax(1, images));
     return count && run->accuracy < chance_of(run) + (median - chance_of(run)) / 2 &&
            median - run->accuracy > fmax(least, ERRORS * error);
 }
@@ -49,8 +54,8 @@ void dl2_study_mark_diverged(struct dl2_study *study)
 {
     DL2_AUTO_FREE double *others = dl2_room(study->run_count + 1, sizeof *others, "trainings");
     for (size_t i = 0; i < study->run_count; i++)
-        study->runs[i].diverged =
-            has_diverged(&study->runs[i], others, find_others(study, &study->runs[i], others));
+        study->runs[i].diverged = has_diverged(dl2_study_accuracy(study), &study->runs[i], others,
+                                               find_others(study, &study->runs[i], others));
 }
 
 /* ---- What is said of them */
@@ -90,7 +95,7 @@ static const char *pick_text(const struct dl2_study *study, const struct dl2_ana
 {
     const struct dl2_advice *advice = &analysis->smallest;
     const size_t pick = dl2_advice_pick(advice, study);
-    const char *points = dl2_count_points(analysis->question.tolerance);
+    const char *points = dl2_tolerance_text(analysis);
     return pick == study->variant_count
                ? dl2_text("no smaller variant is shown to lose less than %s", points)
            : pick == advice->sure
@@ -131,8 +136,9 @@ const char *dl2_divergence_text(const struct dl2_study *study, const struct dl2_
     for (size_t v = 0; v < study->variant_count; v++)
         if (concerns[v] && v != raw && analysis->comparisons[v].verdict != DL2_VERDICT_NONE &&
             other.comparisons[v].verdict != DL2_VERDICT_NONE)
-            text = dl2_text("%s With %s %s %s; without, it %s.", text, them,
-                            study->variants[v].name, dl2_change_text(&analysis->comparisons[v]),
-                            dl2_change_text(&other.comparisons[v]));
+            text =
+                dl2_text("%s With %s %s %s; without, it %s.", text, them, study->variants[v].name,
+                         dl2_change_text(analysis->kind, &analysis->comparisons[v]),
+                         dl2_change_text(analysis->kind, &other.comparisons[v]));
     return text;
 }

@@ -6,7 +6,7 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/group_column.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 #include "report/analysis.h"
 #include "report/detectable.h"
 #include "report/forecast.h"
@@ -48,8 +48,9 @@ enum {
 
 static const struct dl2_command commands[] = {
     [PAGE] = {"page", PAGES, "FOLDER...", 1, 0, "Write the page, and print the answer",
-              "A variant is recommended if its accuracy, top-1, or of masks the mean IoU and of "
-              "volumes the mean Dice, is within the tolerance of the original's. Each codec's "
+              "A variant is recommended if its accuracy (top-1, of masks the mean IoU, of volumes "
+              "the mean Dice, or the metric of another trainer) is within the tolerance of the "
+              "original's. Each codec's "
               "variants are tested from the largest file to the smallest, so that the probability "
               "of any wrong recommendation is at most 2.5% for each network. The tests count the "
               "chance of training and, where trainings kept their predictions, the choice of "
@@ -71,11 +72,11 @@ static const struct dl2_command commands[] = {
               "difference, and what one more dataset would measure."},
     [ANSWER] = {"answer", 1 << ANSWER, "FOLDER", 1, 1,
                 "Print the answer of FOLDER/report/report.html again", NULL},
-    [DETECTABLE] = {"detectable", DETECTS, "FOLDER", 1, 1,
-                    "Print how small a change the images can show",
-                    "That depends on the number of validation images, and of their groups, which "
-                    "are known as soon as variants are made. FOLDER may also be a variant's, or its "
-                    "address in a database or store."},
+    [DETECTABLE] =
+        {"detectable", DETECTS, "FOLDER", 1, 1, "Print how small a change the images can show",
+         "That depends on the number of validation images, and of their groups, which "
+         "are known as soon as variants are made. FOLDER may also be a variant's, or its "
+         "address in a database or store."},
     [DECIDE] = {"decide", DECIDES, "FOLDER", 1, 1, "Print which trainings verdicts still want",
                 "Prints the state of each network and variant, and the number of seeds that it "
                 "wants, as JSON. States: within, beyond, open, undecided (more seeds would hardly "
@@ -163,6 +164,24 @@ static int check_codecs(const struct dl2_study *study, struct dl2_error *error)
                                  choice->metric, *known ? known : "none");
 }
 
+/* "1", in the metric's unit, or "2%" of the original's, into a struct dl2_question. */
+static int parse_tolerance(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_question *question = value;
+    char *end;
+    const double parsed = strtod(text, &end);
+    const bool percent = *end == '%';
+    if (end == text || end[percent] || !(parsed >= 0 && parsed <= (percent ? 50 : 1e12)) ||
+        (percent && !(parsed > 0)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is neither a number, 0 or more, nor a part of the original's "
+                             "accuracy above 0%% and up to 50%%",
+                             text);
+    question->percent = percent ? parsed : 0;
+    question->tolerance = percent ? 0 : parsed;
+    return DL2_OK;
+}
+
 static const char by_regex[] = "regex:", no_groups[] = "none";
 
 /* By an expression, a table's column, or a file. */
@@ -210,13 +229,18 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write; of detectable a file for the text",
      AT(output), .commands = STUDIES | DETECTS, .also = "out", .basic = true},
-    {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
-     "Percentage points of accuracy that a recommended variant may lose", AT(question.tolerance),
-     .max = 100, .unset = "the study's own, which its page in FOLDER/report has; without one 1",
+    {DL2_OPTION_PARSE, "tolerance", 't', "POINTS|PERCENT%",
+     "Loss of accuracy that a recommended variant may have: percentage points, or the unit of the "
+     "trainer's metric; 2% is so much of the original's accuracy",
+     AT(question), .parse = parse_tolerance,
+     .unset =
+         "the study's own, which its page in FOLDER/report has; without one 1 point, and 1% of "
+         "a metric that is no percentage",
      .commands = STUDIES | DETECTS | DECIDES, .basic = true},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
-     "Accuracy to which the time of training is compared", AT(accuracy), .max = 100,
-     .unset = "the original's final one less the tolerance", .commands = PAGES},
+     "Accuracy, or value of the trainer's metric, to which the time of training is compared",
+     AT(accuracy), .max = 1e12, .unset = "the original's final one less the tolerance",
+     .commands = PAGES},
     {DL2_OPTION_PARSE, "interim", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
@@ -364,6 +388,11 @@ static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_er
                                                   split_list(arguments.trainings)};
     DL2_TRY(dl2_study_collect(page->folder, &selection, study, error));
     page->conditions = dl2_conditions_collect(page->folder, selection.variants, study);
+    if (isnan(arguments.question.tolerance)) {
+        const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
+        arguments.question.percent = kind->is_percent ? 0 : 1;
+        arguments.question.tolerance = kind->is_percent ? 1 : 0;
+    }
     DL2_TRY(group_images(study, &page->conditions, error));
     page->loading = dl2_loading_collect(page->folder, study);
     page->search = dl2_search_results_collect(page->folder);
@@ -371,28 +400,40 @@ static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_er
     return DL2_OK;
 }
 
+static const char *show_tolerance(const struct dl2_asked *asked)
+{
+    return asked->percent > 0 ? dl2_text("%g%% of the original's", asked->percent)
+                              : dl2_text("%g", asked->tolerance);
+}
+
 /* Fills in what no option asks as the studies' own pages ask it. */
 static int complete_question(char *const *folders, size_t count, struct dl2_error *error)
 {
     struct dl2_question *question = &arguments.question;
-    struct dl2_asked first, asked;
+    struct dl2_asked first = {.tolerance = NAN}, asked;
     const bool has_tolerance = !isnan(question->tolerance), has_looks = question->looks.count;
+    bool recorded = false;
     for (size_t i = 0; i < count; i++) {
         DL2_TRY(dl2_plan_asked(folders[i], &asked, error));
+        recorded |= !isnan(asked.tolerance);
         asked.tolerance = isnan(asked.tolerance) ? 1 : asked.tolerance;
         first = i ? first : asked;
-        if (!has_tolerance && asked.tolerance != first.tolerance)
+        if (!has_tolerance &&
+            (asked.tolerance != first.tolerance || asked.percent != first.percent))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s has a tolerance of %g points, %s of %g: name one by "
-                                 "--tolerance",
-                                 folders[0], first.tolerance, folders[i], asked.tolerance);
+                                 "%s has a tolerance of %s, %s of %s: name one by --tolerance",
+                                 folders[0], show_tolerance(&first), folders[i],
+                                 show_tolerance(&asked));
         if (!has_looks && memcmp(&asked.looks, &first.looks, sizeof asked.looks) != 0)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s and %s were looked at after other numbers of seeds: name them "
                                  "by --interim",
                                  folders[0], folders[i]);
     }
-    question->tolerance = has_tolerance ? question->tolerance : first.tolerance;
+    if (!has_tolerance) {
+        question->tolerance = recorded ? first.tolerance : NAN;
+        question->percent = first.percent;
+    }
     question->looks = has_looks ? question->looks : first.looks;
     if (!question->group)
         question->group = count == 1 ? first.group : NULL;
@@ -423,7 +464,9 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
                           &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
         page->analyses[a] = dl2_analyse(study, study->archs[a], &page->plan.questions[a]);
-        page->speeds[a] = dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy);
+        page->speeds[a] =
+            dl2_speeds_analyse(study, &page->analyses[a],
+                               dl2_accuracy_shown(dl2_study_accuracy(study), arguments.accuracy));
     }
     return arguments.task == FORECAST ? DL2_OK /* which shows no verdict */
                                       : dl2_plan_record(&page->plan, study, page->analyses, error);
@@ -454,13 +497,8 @@ static int draw_page(struct dl2_page *page, const struct dl2_several_studies *se
 static int write_report(struct dl2_page *page, bool quiet, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
-    dl2_conditions_analyse(&page->conditions, page->tolerance);
-    page->scores = dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs));
-    page->sizes = dl2_codec_sizes_find(study, &page->scores, &page->codecs);
-    page->accuracy_sizes =
-        dl2_accuracy_sizes_find(study, page->analyses, page->speeds, page->sizes.anchor);
-    page->fronts = dl2_pareto_of_bytes(study, page->analyses);
-    page->losses = dl2_loss_changes_find(study, page->analyses);
+    dl2_conditions_analyse(&page->conditions, &arguments.question);
+    dl2_page_complete(page);
     DL2_TRY(draw_page(page, NULL, error));
     const json_t *answer = dl2_answer_make(page);
     DL2_TRY(dl2_answer_save(answer, beside_page("answer.json"), beside_page("answer.csv"), error));
@@ -470,7 +508,7 @@ static int write_report(struct dl2_page *page, bool quiet, struct dl2_error *err
 }
 
 /* ---- What dl2-study asks between rounds of trainings: "dl2-decisions/1" and "dl2-forecasts/1" of
- * docs/formats.md */
+ * docs/formats/report.md */
 
 static const char *state_of(const struct dl2_analysis *analysis, size_t v, size_t wanted)
 {
@@ -549,7 +587,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
                             .command = arguments.command,
                             .about = arguments.about,
                             .study = study,
-                            .tolerance = arguments.question.tolerance,
+                            .question = &arguments.question,
                             .codecs = arguments.codecs};
     DL2_TRY(collect(study, &page, error));
     DL2_TRY(analyse(&page, error));
@@ -572,7 +610,9 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
         dl2_several_answer_make(&several, &several.networks[i], &answer);
         if (several.network_count > 1)
             printf("%s:\n", DL2_SHOWN(several.networks[i].arch));
-        printf("%s %s\n", DL2_SHOWN(answer.headline), DL2_SHOWN(answer.details));
+        for (size_t line = 0; line < answer.line_count; line++)
+            printf("%s\n", DL2_SHOWN(answer.lines[line]));
+        printf("%s%s\n", DL2_SHOWN(answer.headline), DL2_SHOWN(answer.caveats));
     }
     return DL2_OK;
 }
@@ -598,14 +638,17 @@ static int say_detectable(const char *folder, const char *path, struct dl2_error
     size_t count, images;
     DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups = {0};
     const char *text, *group = arguments.question.group;
-    const double tolerance = arguments.question.tolerance;
+    const double tolerance = arguments.question.percent > 0
+                                 ? INFINITY /* of what is not known yet */
+                             : isnan(arguments.question.tolerance) ? 1
+                                                                   : arguments.question.tolerance;
     if (group && strcmp(group, no_groups) == 0)
         group = NULL;
     if (group)
         DL2_TRY(read_groups(group, &groups, error));
     DL2_TRY(load_keys(folder, &keys, &count, &images, error));
     DL2_TRY(dl2_detectable_text((const char *)keys.data, count, images, group ? &groups : NULL,
-                                isnan(tolerance) ? 1 : tolerance, &text, error));
+                                tolerance, &text, error));
     printf("%s\n", DL2_SHOWN(text));
     text = dl2_text("%s\n", text);
     return path ? dl2_file_write(path, text, strlen(text), error) : DL2_OK;

@@ -3,7 +3,7 @@
  * Which validation images belong together: near duplicates, tiles of one photograph, images of one
  * patient. Trainings gain and lose such images together, so that the statistics count a group as
  * one draw (report/inference.h). A group comes from the image's key, by a regular expression or by
- * a list of keys (docs/formats.md, Groups of images).
+ * a list of keys (docs/formats/transcode.md, Groups of images).
  */
 #ifndef DL2_REPORT_GROUPS_H
 #define DL2_REPORT_GROUPS_H

@@ -116,7 +116,7 @@ struct dl2_mean_squares dl2_mean_squares(const double *table, size_t seeds, size
         .residual = seeds > 1 && units > 1
                         ? scale * fmax(0, all - of_seeds - of_images) / ((S - 1) * (U - 1))
                         : 0,
-        /* Of a group's size, as an image finds it: its square's mean over the mean. */
+        /* A group's size, as an image finds it, is its square's mean over the mean. */
         .unit = fmax(1, 2 * (1 + (groups ? groups->alike : 0) * (size_squares / I - 1)) / 3) / I,
     };
 }
@@ -133,6 +133,33 @@ struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
     const struct dl2_spread images = {.variance = dl2_variance_of_images(squares),
                                       .freedom = (double)squares->units - 1};
     return dl2_spread_sum(seeds, &images);
+}
+
+struct dl2_spread dl2_spread_of_resamples(const double *table, size_t seeds, size_t resamples)
+{
+    const double S = (double)seeds, B = (double)resamples;
+    double of_mean = 0, of_each = 0, total = 0;
+    for (size_t b = 0; b < resamples; b++)
+        for (size_t s = 0; s < seeds; s++)
+            total += table[s * resamples + b] / (S * B);
+    for (size_t b = 0; b < resamples; b++) {
+        double mean = 0;
+        for (size_t s = 0; s < seeds; s++)
+            mean += table[s * resamples + b] / S;
+        of_mean += (mean - total) * (mean - total) / (B - 1);
+    }
+    for (size_t s = 0; s < seeds; s++) {
+        double mean = 0;
+        for (size_t b = 0; b < resamples; b++)
+            mean += table[s * resamples + b] / B;
+        for (size_t b = 0; b < resamples; b++) {
+            const double rest = table[s * resamples + b] - mean;
+            of_each += rest * rest / (S * (B - 1));
+        }
+    }
+    return (struct dl2_spread){.variance =
+                                   seeds > 1 ? fmax(0, (S * of_mean - of_each) / (S - 1)) : of_mean,
+                               .freedom = B - 1};
 }
 
 void dl2_middle_95(double *draws, size_t count, double *low, double *high)

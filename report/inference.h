@@ -31,7 +31,7 @@ struct dl2_estimate {
     double mean, half; /* NAN without values; half is INFINITY for one value */
     size_t count;
 };
-/* Of a list, which is sorted in place. */
+/* The estimate from a list, which is sorted in place. */
 struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 
 /*
@@ -75,8 +75,8 @@ struct dl2_mean_squares {
     size_t units;                 /* images, or groups of them */
     double mean;                  /* over all images */
     double seed, image, residual; /* 0 where there is one seed or one unit */
-    double unit; /* by which one more unit might change the mean: an image, or two thirds of as many
-                  * of a group as change together */
+    double unit; /* by which one more unit might change the mean, if an image's cell may change by
+                  * 1: an image, or two thirds of as many of a group as change together */
 };
 
 /*
@@ -120,6 +120,16 @@ struct dl2_noise dl2_noise_estimate(const double *table, size_t rows, size_t see
 #define DL2_POOL_FREEDOM 0.25
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise);
 
+/*
+ * The spread by the choice of images of a mean over seeds of differences that are no means over
+ * images (mAP, F1, AUC): `table` is double [seeds][resamples], what each seed's pair differs on
+ * each resample of the images. The bootstrap's covariance between seeds takes the place of
+ * (MS_image - MS_residual) / (seeds x images): what seeds have in common is the images' part, and
+ * the rest of their variance is in the chance of training already. Of one seed it is all of its
+ * variance.
+ */
+struct dl2_spread dl2_spread_of_resamples(const double *table, size_t seeds, size_t resamples);
+
 /* The ends of the middle 95% of a bootstrap's draws, which are sorted. */
 void dl2_middle_95(double *draws, size_t count, double *low, double *high);
 
@@ -157,7 +167,7 @@ struct dl2_random_effects {
     double between;
 };
 
-/* Of what `count` studies measured, each with the variance of its error. */
+/* Combines what `count` studies measured, each with the variance of its error. */
 void dl2_random_effects(const double *differences, const double *variances, size_t count,
                         struct dl2_random_effects *effects);
 

@@ -5,9 +5,11 @@ libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/answer.c report/page/answer.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
+	report/accuracy_text.c report/accuracy_text.h \
 	report/advice.c report/advice.h \
 	report/analysis.c report/analysis.h \
 	report/bd_rate.c report/bd_rate.h \
+	report/brief.c report/brief.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
 	report/codec_sizes.c report/codec_sizes.h \
@@ -22,6 +24,7 @@ libreport_la_SOURCES = \
 	report/page/html.c report/page/html.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
+	report/outcome_table.c report/outcome_table.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
@@ -38,9 +41,11 @@ libreport_la_SOURCES = \
 	report/rounds.c report/rounds.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \
+	report/page/section_about.c \
 	report/page/section_accuracy.c \
 	report/page/section_answer.c \
 	report/page/section_bytes.c \
+	report/page/section_choices.c \
 	report/page/section_classes.c \
 	report/page/section_codecs.c \
 	report/page/section_crops.c \
@@ -71,6 +76,7 @@ libreport_la_SOURCES = \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
 	report/timeline.c report/timeline.h \
+	report/text_table.c report/text_table.h \
 	report/whole_study.c \
 	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

@@ -13,7 +13,7 @@ static double mean_loss(const struct dl2_study_run *run)
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; run->loss && i < run->images; i++)
-        if (run->correct[i] != DL2_STUDY_ABSENT) {
+        if (!isnan(run->outcome[i])) {
             sum += (double)run->loss[i];
             count++;
         }
@@ -80,7 +80,9 @@ static void compare(const struct dl2_study *study, const struct dl2_analysis *an
     if (!isfinite(squares.mean))
         return;
     const double of_seeds = squares.seed / (double)squares.units;
-    const struct dl2_spread training = dl2_spread_of_pairs(of_seeds, count, noise);
+    const struct dl2_spread training = study->as_it_is
+                                           ? (struct dl2_spread){.variance = 0, .freedom = INFINITY}
+                                           : dl2_spread_of_pairs(of_seeds, count, noise);
     const struct dl2_spread both = dl2_spread_of_both(&squares, &training);
     change->difference = squares.mean;
     change->half = squares.units > 1 ? dl2_spread_half(&both, tail) : INFINITY;

@@ -15,11 +15,11 @@ struct dl2_loss_change { /* one variant, one network */
     double half;         /* of its 95% interval, with both sources of chance; INFINITY: unknown */
 };
 
-/* Of the network study->archs[arch], whose analysis this is. `changes` is [variant_count]. */
+/* The changes of network study->archs[arch], whose analysis this is: [variant_count]. */
 void dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
                            size_t arch, struct dl2_loss_change *changes);
 
-/* Of all networks: [arch * variant_count + variant], kept; NULL: no training kept its
+/* The changes of all networks, [arch * variant_count + variant], kept; NULL: no training kept its
  * predictions. */
 struct dl2_loss_change *dl2_loss_changes_find(const struct dl2_study *study,
                                               const struct dl2_analysis *analyses);

@@ -5,6 +5,7 @@
 #include "common/keep.h"
 #include "common/scope.h"
 #include "common/stats.h"
+#include "report/accuracy_text.h"
 #include "report/sentence.h"
 
 #include <math.h>
@@ -156,15 +157,15 @@ static size_t tell_fates(const struct dl2_study *study, const char *arch, size_t
     for (size_t r = 0; r < runs.count; r++) {
         const struct dl2_study_run *own = &runs.at[r];
         const struct dl2_study_run *original = dl2_study_run_of(study, raw, arch, own->seed);
-        if (!own->correct || !original || !original->correct)
+        if (!own->outcome || !original || !original->outcome)
             continue;
         seeds++;
         for (size_t i = 0; i < images; i++) {
-            if (own->correct[i] == DL2_STUDY_ABSENT || original->correct[i] == DL2_STUDY_ABSENT)
+            if (isnan(own->outcome[i]) || isnan(original->outcome[i]))
                 continue;
-            right[i] += original->correct[i];
-            broken[i] += original->correct[i] && !own->correct[i];
-            mended[i] += own->correct[i] && !original->correct[i];
+            right[i] += original->outcome[i] > 0;
+            broken[i] += original->outcome[i] > 0 && !(own->outcome[i] > 0);
+            mended[i] += own->outcome[i] > 0 && !(original->outcome[i] > 0);
         }
     }
     for (size_t i = 0; i < images; i++)
@@ -323,6 +324,8 @@ struct dl2_breakage *dl2_breakages_find(const struct dl2_study *study,
                 breakages[i].metrics[m].worse = breakages[i].metrics[m].low =
                     breakages[i].metrics[m].high = NAN;
     }
+    if (dl2_study_accuracy(study)->is_foreign) /* whose outcomes need not be right or wrong */
+        return breakages;
     for (size_t v = 0; v < study->variant_count; v++) {
         if (strcmp(study->variants[v].name, "raw") == 0)
             continue;
@@ -436,20 +439,22 @@ void dl2_guides_say(const struct dl2_guides *guides, const struct dl2_study *stu
 {
     const struct best best = find_best(guides);
     const struct dl2_ranking *first = best.first, *bits = &guides->items[guides->count - 1].ranking;
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     struct dl2_sentence writer = {text, size, 0};
     text[0] = '\0';
     if (!first)
         return;
     dl2_say(&writer, "Of the %zu pairs of %zu variants, ", first->pairs, first->variants);
     say_names(&writer, guides, study, &best);
-    dl2_say(&writer, "%s %zu as accuracy does", best.equals == 1 ? " orders" : " each order",
-            first->alike);
+    dl2_say(&writer, dl2_accuracy_words(kind, "%s %zu as accuracy does"),
+            best.equals == 1 ? " orders" : " each order", first->alike);
     if (isfinite(bits->tau))
         dl2_say(&writer, "; size alone orders %zu", bits->alike);
     dl2_say(&writer, ".");
     if (first->told) {
-        dl2_say(&writer, " Of the %zu whose accuracies can be told apart, %s %zu", first->told,
-                best.equals == 1 ? "it orders" : "each orders", first->told_alike);
+        dl2_say(&writer,
+                dl2_accuracy_words(kind, " Of the %zu whose accuracies can be told apart, %s %zu"),
+                first->told, best.equals == 1 ? "it orders" : "each orders", first->told_alike);
         if (isfinite(bits->tau) && bits->told == first->told)
             dl2_say(&writer, ", size alone %zu", bits->told_alike);
         dl2_say(&writer, ".");

@@ -20,7 +20,8 @@
 
 /* A look of the file, or this one. All are borrowed. */
 struct plan_look {
-    double tolerance;
+    double tolerance;    /* in the metric's unit; 0 where it is in percent of the original's */
+    double percent;      /* 0: it is not */
     json_t *planned;     /* numbers of seeds */
     json_t *variants;    /* name: codec */
     json_t *networks;    /* name: see struct plan_network */
@@ -97,11 +98,11 @@ static bool read_look(json_t *json, struct plan_look *look)
     const char *name;
     json_t *network;
     *look = (struct plan_look){.tolerance = 0};
-    if (json_unpack(json, "{s:F,s:o,s:o,s:o,s:o,s:s,s:I}", "tolerance", &look->tolerance, "planned",
-                    &look->planned, "variants", &look->variants, "networks", &look->networks,
-                    "groups", &look->groups, "data", &look->data, "repeated",
-                    &look->repeated) != 0 ||
-        !(look->tolerance >= 0) || !are_all(look->planned, JSON_INTEGER) ||
+    if (json_unpack(json, "{s:F,s?F,s:o,s:o,s:o,s:o,s:s,s:I}", "tolerance", &look->tolerance,
+                    "percent", &look->percent, "planned", &look->planned, "variants",
+                    &look->variants, "networks", &look->networks, "groups", &look->groups, "data",
+                    &look->data, "repeated", &look->repeated) != 0 ||
+        !(look->tolerance >= 0) || !(look->percent >= 0) || !are_all(look->planned, JSON_INTEGER) ||
         !are_texts(look->variants) || !are_texts(look->groups) || !json_is_object(look->networks))
         return false;
     json_object_foreach(look->networks, name, network)
@@ -111,6 +112,11 @@ static bool read_look(json_t *json, struct plan_look *look)
             return false;
     }
     return true;
+}
+
+static bool have_same_tolerance(const struct plan_look *a, const struct plan_look *b)
+{
+    return a->tolerance == b->tolerance && a->percent == b->percent;
 }
 
 /* A look that can be read. */
@@ -194,8 +200,8 @@ static int lock_folder(const char *path, struct dl2_error *error)
 static void sum_training(const struct dl2_study_run *run, char sum[17])
 {
     double facts[] = {run->accuracy, run->val_images, 0};
-    for (size_t i = 0; run->correct && i < run->images; i++)
-        facts[2] += run->correct[i] != DL2_STUDY_ABSENT;
+    for (size_t i = 0; run->outcome && i < run->images; i++)
+        facts[2] += !isnan(run->outcome[i]);
     snprintf(sum, 17, "%016llx", (unsigned long long)XXH3_64bits(facts, sizeof facts));
 }
 
@@ -312,6 +318,7 @@ static json_t *describe(const char *folder, const struct dl2_study *study,
 {
     const struct dl2_looks *looks = &question->looks;
     json_t *planned = json_array(), *variants = json_object(), *groups = json_object();
+    const double tolerance = question->percent > 0 ? 0 : question->tolerance;
     char sum[17];
     for (size_t i = 0; i < looks->count; i++)
         json_array_append_new(planned, json_integer((json_int_t)looks->seeds[i]));
@@ -328,12 +335,16 @@ static json_t *describe(const char *folder, const struct dl2_study *study,
     for (size_t a = 0; a < study->arch_count; a++)
         if (study->images[a].group && json_object_get(trainings, study->archs[a]))
             json_object_set_new(groups, study->archs[a], sum_groups(&study->images[a]));
-    json_t *look = dl2_keep_json(json_pack(
-        "{s:o,s:f,s:o,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance", question->tolerance,
-        "planned", planned, "variants", variants, "group", show_group(folder, question->group),
-        "groups", groups, "repeated", 0, "networks"));
-    json_auto_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
-                                   planned, "groups", groups, "trainings", trainings);
+    json_t *look = dl2_keep_json(json_pack("{s:o,s:f,s:o,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(),
+                                           "tolerance", tolerance, "planned", planned, "variants",
+                                           variants, "group", show_group(folder, question->group),
+                                           "groups", groups, "repeated", 0, "networks"));
+    json_auto_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", tolerance, "planned", planned,
+                                   "groups", groups, "trainings", trainings);
+    if (question->percent > 0) {
+        json_object_set_new(look, "percent", json_real(question->percent));
+        json_object_set_new(asked, "percent", json_real(question->percent));
+    }
     const char *text = dl2_keep_block(json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT));
     snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
     json_object_set_new(look, "data", json_string(sum));
@@ -422,9 +433,10 @@ static void plan_anew(const struct purse *purse, bool first, bool unchanged,
 
 /* What this look, and planned ones after it, may spend. `first`: the plan has no looks yet. */
 static void spend(const struct purse *purse, bool first, const struct plan_look *now,
-                  const struct dl2_looks *planned, size_t seeds, struct plan_network *network)
+                  const struct dl2_looks *planned, size_t seeds, bool as_it_is,
+                  struct plan_network *network)
 {
-    const bool same_tolerance = purse->last && purse->last->tolerance == now->tolerance;
+    const bool same_tolerance = purse->last && have_same_tolerance(purse->last, now);
     const bool same_plan = same_tolerance && json_equal(purse->last->planned, now->planned) &&
                            !has_others(now->variants, purse->last->variants);
     const bool unchanged = same_tolerance && purse->unchanged;
@@ -439,7 +451,9 @@ static void spend(const struct purse *purse, bool first, const struct plan_look 
         plan_anew(purse, first, unchanged, planned, seeds, &network->looks);
     else
         network->looks = (struct dl2_looks){
-            1, {seeds}, {unchanged || seeds < 2 ? 0 : dl2_look_unplanned(purse->spent)}};
+            1,
+            {seeds},
+            {unchanged || (seeds < 2 && !as_it_is) ? 0 : dl2_look_unplanned(purse->spent)}};
     network->spent = purse->spent + reached_share(&network->looks, seeds);
 }
 
@@ -466,6 +480,7 @@ static void carry_claims(const struct dl2_study *study, const struct purse *purs
     size_t i;
     json_t *name;
     if (!purse->same_groups || purse->last->tolerance > now->tolerance ||
+        purse->last->percent > now->percent || (purse->last->percent > 0) != (now->percent > 0) ||
         count_gone(json_object_get(before, "raw"), json_object_get(trainings, "raw")))
         return;
     json_array_foreach(purse->network.within, i, name)
@@ -575,24 +590,35 @@ static bool has_regrouped(const struct plan_look *looks, size_t count)
     return false;
 }
 
+static void say_tolerance(struct dl2_sentence *writer, const char *before,
+                          const struct plan_look *look)
+{
+    if (look->percent > 0)
+        dl2_say(writer, "%s%g%%", before, look->percent);
+    else
+        dl2_say(writer, "%s%g", before, look->tolerance);
+}
+
 /* "tolerance from 1 to 2 points, codec webp left out, seeds 4 5 added" of the last of `looks`; ""
  * where it is as planned. */
-static void say_changes(struct dl2_sentence *writer, const struct plan_look *looks, size_t count)
+static void say_changes(struct dl2_sentence *writer, const struct dl2_accuracy_kind *kind,
+                        const struct plan_look *looks, size_t count)
 {
     const struct plan_look *first = &looks[0], *now = &looks[count - 1];
     json_int_t repeated = 0;
     bool other_tolerance = false;
     for (size_t i = 0; i < count; i++) {
         repeated += looks[i].repeated;
-        other_tolerance |= looks[i].tolerance != first->tolerance;
+        other_tolerance |= !have_same_tolerance(&looks[i], first);
     }
     if (other_tolerance)
-        dl2_say(writer, "tolerance from %g", first->tolerance);
+        say_tolerance(writer, "tolerance from ", first);
     for (size_t i = 1; i < count; i++)
-        if (looks[i].tolerance != looks[i - 1].tolerance)
-            dl2_say(writer, " to %g", looks[i].tolerance);
+        if (!have_same_tolerance(&looks[i], &looks[i - 1]))
+            say_tolerance(writer, " to ", &looks[i]);
     if (other_tolerance)
-        dl2_say(writer, " points");
+        dl2_say(writer,
+                now->percent > 0 ? " of the original's" : dl2_accuracy_words(kind, " points"));
     const struct plan_union earlier = unite(looks, count - 1);
     json_t *first_codecs = codecs_of(first->variants), *codecs = codecs_of(now->variants);
     json_t *seeds = seeds_of(now->networks);
@@ -622,14 +648,14 @@ static struct dl2_sentence new_note(struct dl2_plan *plan)
     return (struct dl2_sentence){note, sizeof plan->notes[0], 0};
 }
 
-static void write_notes(struct dl2_plan *plan, const struct plan_look *looks, size_t count,
-                        bool nothing_left)
+static void write_notes(struct dl2_plan *plan, const struct dl2_accuracy_kind *kind,
+                        const struct plan_look *looks, size_t count, bool nothing_left)
 {
     const size_t given_up = json_array_size(json_object_get(plan->file, "earlier"));
     char changes[900] = "";
     struct dl2_sentence writer = {changes, sizeof changes, 0};
     if (count > 1)
-        say_changes(&writer, looks, count);
+        say_changes(&writer, kind, looks, count);
     if (writer.used) {
         writer = new_note(plan);
         dl2_say(&writer, "Changed after results were seen: %s (look %zu of this plan).", changes,
@@ -666,7 +692,8 @@ static bool ask(struct dl2_plan *plan, const struct dl2_study *study, const stru
         const json_t *raw = json_object_get(own, "raw");
         const struct purse purse = open_purse(looks, count, &now, arch, old, own);
         struct plan_network network;
-        spend(&purse, count == 0, &now, &question->looks, json_object_size(raw), &network);
+        spend(&purse, count == 0, &now, &question->looks, json_object_size(raw), study->as_it_is,
+              &network);
         carry_claims(study, &purse, &now, old, own, plan->within + a * study->variant_count);
         repeated += count_repeated(old, own);
         nothing_left &= purse.spent > 1 - 1e-9 &&
@@ -723,7 +750,7 @@ static void open_look(struct dl2_plan *plan, const struct dl2_study *study,
         plan->questions[a].codecs = codecs;
         plan->questions[a].networks = json_object_size(all.networks);
     }
-    write_notes(plan, looks, plan->look, nothing_left);
+    write_notes(plan, dl2_study_accuracy(study), looks, plan->look, nothing_left);
 }
 
 int dl2_plan_asked(const char *folder, struct dl2_asked *asked, struct dl2_error *error)
@@ -744,6 +771,7 @@ int dl2_plan_asked(const char *folder, struct dl2_asked *asked, struct dl2_error
     size_t i;
     const json_t *seeds;
     asked->tolerance = look.tolerance;
+    asked->percent = look.percent;
     asked->group = group_of(folder, json);
     json_array_foreach(look.planned, i, seeds) if (asked->looks.count < DL2_MAX_LOOKS - 1)
         asked->looks.seeds[asked->looks.count++] = (size_t)json_integer_value(seeds);

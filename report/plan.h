@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What was asked of a study whenever its results were seen: FOLDER/report/plan.json, "dl2-plan/1"
- * of docs/formats.md. Pages in FOLDER/report and decide are looks at the study. A page elsewhere
- * is shown as the look that it would be, and not recorded.
+ * of docs/formats/report.md. Pages in FOLDER/report and decide are looks at the study. A page
+ * elsewhere is shown as the look that it would be, and not recorded.
  *
  * The first report that shows a verdict is look 1, and its question is the plan: tolerance,
  * variants, networks, seeds. A report on other trainings, or with another question, is a further
@@ -43,7 +43,8 @@ struct dl2_plan {
 
 /* What was asked of a study. */
 struct dl2_asked {
-    double tolerance;       /* points; NAN: no look was recorded */
+    double tolerance;       /* in the metric's unit; NAN: no look was recorded */
+    double percent;         /* above 0: the tolerance was so much of the original's */
     struct dl2_looks looks; /* planned ones, without shares */
     const char *group;      /* as --group has it; NULL: each image was by itself */
 };

@@ -5,6 +5,7 @@
 #include "common/keep.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "report/sentence.h"
 
 #include <endian.h>
 #include <math.h>
@@ -21,30 +22,40 @@ enum {
     COLUMN_BYTES = 4 + 4 + 1 + 1 + 4, /* of a row after its key */
 };
 
-/* The dictionary that NumPy writes for such a table; a blank is any number of blanks. */
-static const char dictionary[] =
-    " [{] 'descr': [[][(]'key', '[|]?S([0-9]+)'[)], [(]'target', '<i4'[)], "
+/* The columns of dl2-train's table in the dictionary that NumPy writes, and what follows them. */
+static const char predictions[] =
+    " [{] 'descr': [[][(]'key', '[|]?(S[0-9]+)'[)], [(]'target', '<i4'[)], "
     "[(]'predicted', '<i4'[)], [(]'top1', '[|]u1'[)], [(]'top5', '[|]u1'[)], "
-    "[(]'loss', '<f4'[)]], 'fortran_order': False, 'shape': [(]([0-9]+) , [)] ,? [}] ";
+    "[(]'loss', '<f4'[)]], ";
+static const char shape[] = "'fortran_order': False, 'shape': [(]([0-9]+) , [)] ,? [}] ";
 
-/* Is it that? */
-static bool read_dictionary(const char *text, uint64_t *key_bytes, uint64_t *rows)
+bool dl2_npy_is_table(const char *dictionary, const char *columns, char *kind, size_t *characters,
+                      size_t *rows)
 {
-    char pattern[512] = "^";
-    for (const char *c = dictionary; *c; c++)
-        strncat(pattern, *c == ' ' ? "[ \n]*" : c, *c == ' ' ? 6 : 1);
+    char pattern[512] = "";
+    struct dl2_sentence writer = {pattern, sizeof pattern, 0};
+    dl2_say(&writer, "^");
+    for (const char *part = columns; part; part = part == columns ? shape : NULL)
+        for (const char *c = part; *c; c++)
+            dl2_say(&writer, *c == ' ' ? "[ \n]*" : "%c", *c);
+    dl2_say(&writer, "$");
     regex_t regex;
     regmatch_t found[3];
-    dl2_need(regcomp(&regex, strcat(pattern, "$"), REG_EXTENDED) == 0 ? &regex : NULL);
-    const bool matches = regexec(&regex, text, 3, found, 0) == 0;
+    dl2_need(regcomp(&regex, pattern, REG_EXTENDED) == 0 ? &regex : NULL);
+    const bool matches = regexec(&regex, dictionary, 3, found, 0) == 0;
     regfree(&regex);
-    *key_bytes = matches ? strtoull(text + found[1].rm_so, NULL, 10) : UINT64_MAX;
-    *rows = matches ? strtoull(text + found[2].rm_so, NULL, 10) : UINT64_MAX;
-    return *key_bytes <= MAX_KEY_BYTES && *rows < UINT32_MAX;
+    if (!matches)
+        return false;
+    const unsigned long long key = strtoull(dictionary + found[1].rm_so + 1, NULL, 10);
+    const unsigned long long count = strtoull(dictionary + found[2].rm_so, NULL, 10);
+    *kind = dictionary[found[1].rm_so];
+    *characters = (size_t)key;
+    *rows = (size_t)count;
+    return key <= MAX_KEY_BYTES && count < UINT32_MAX;
 }
 
-static int read_header(const uint8_t *data, size_t size, const char *name, size_t *header_bytes,
-                       size_t *key_bytes, size_t *rows, struct dl2_error *error)
+int dl2_npy_header(const uint8_t *data, size_t size, const char *name, const char **dictionary,
+                   size_t *begin, struct dl2_error *error)
 {
     if (size < MAGIC_BYTES + 4 || memcmp(data, "\x93NUMPY", 6) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a NumPy file", name);
@@ -57,22 +68,40 @@ static int read_header(const uint8_t *data, size_t size, const char *name, size_
     memcpy(&short_length, data + MAGIC_BYTES, 2);
     memcpy(&length, data + MAGIC_BYTES, 4);
     length = data[6] == 1 ? le16toh(short_length) : le32toh(length);
-    const size_t begin = MAGIC_BYTES + (data[6] == 1 ? 2 : 4);
-    if (length > MAX_HEADER_BYTES || length > size - begin)
+    *begin = MAGIC_BYTES + (data[6] == 1 ? 2 : 4);
+    if (length > MAX_HEADER_BYTES || length > size - *begin)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: a header of %u bytes in a file of %zu (at most %d are read)",
                              name, length, size, MAX_HEADER_BYTES);
-    char text[MAX_HEADER_BYTES + 1] = "";
-    memcpy(text, data + begin, length);
-    uint64_t key, count;
-    if (strlen(text) != length || !read_dictionary(text, &key, &count))
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s: not a table of key, target, predicted, top1, top5 and loss",
-                             name);
-    *header_bytes = begin + length;
-    *key_bytes = (size_t)key;
-    *rows = (size_t)count;
+    *dictionary = dl2_text("%.*s", (int)length, (const char *)data + *begin);
+    *begin += length;
+    if (strlen(*dictionary) != length) /* a zero in it */
+        *dictionary = "";
     return DL2_OK;
+}
+
+int dl2_npy_expect_rows(size_t size, size_t begin, size_t rows, size_t row_bytes, const char *name,
+                        struct dl2_error *error)
+{
+    size_t body;
+    return dl2_size_mul(rows, row_bytes, &body) && body == size - begin
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: %zu bytes, which is not %zu rows of %zu after a header of %zu",
+                               name, size, rows, row_bytes, begin);
+}
+
+static int read_header(const uint8_t *data, size_t size, const char *name, size_t *header_bytes,
+                       size_t *key_bytes, size_t *rows, struct dl2_error *error)
+{
+    const char *dictionary;
+    char kind;
+    DL2_TRY(dl2_npy_header(data, size, name, &dictionary, header_bytes, error));
+    return dl2_npy_is_table(dictionary, predictions, &kind, key_bytes, rows)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: not a table of key, target, predicted, top1, top5 and loss",
+                               name);
 }
 
 /* ---- Rows */
@@ -128,7 +157,8 @@ static int compare_keys(const void *a, const void *b, void *table)
     return strcmp(key_of(table, *(const uint32_t *)a), key_of(table, *(const uint32_t *)b));
 }
 
-static int sort_rows(const char *name, struct dl2_prediction_table *table, struct dl2_error *error)
+int dl2_prediction_table_sort(const char *name, struct dl2_prediction_table *table,
+                              struct dl2_error *error)
 {
     bool sorted = true;
     for (size_t i = 0; i < table->count; i++) {
@@ -149,15 +179,12 @@ int dl2_prediction_table_parse(const void *data, size_t size, const char *name,
                                struct dl2_prediction_table *table, struct dl2_error *error)
 {
     *table = (struct dl2_prediction_table){0};
-    size_t header = 0, key_bytes = 0, rows = 0, body;
+    size_t header = 0, key_bytes = 0, rows = 0;
     DL2_TRY(read_header(data, size, name, &header, &key_bytes, &rows, error));
     if (key_bytes == 0 || rows == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: a table without %s", name,
                              rows ? "keys" : "rows");
-    if (!dl2_size_mul(rows, key_bytes + COLUMN_BYTES, &body) || body != size - header)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s: %zu bytes, which is not %zu rows of %zu after a header of %zu",
-                             name, size, rows, key_bytes + COLUMN_BYTES, header);
+    DL2_TRY(dl2_npy_expect_rows(size, header, rows, key_bytes + COLUMN_BYTES, name, error));
     table->count = rows;
     table->key_size = key_bytes + 1;
     table->rows = dl2_room(rows, sizeof *table->rows + sizeof *table->order + table->key_size,
@@ -167,7 +194,7 @@ int dl2_prediction_table_parse(const void *data, size_t size, const char *name,
     for (size_t row = 0; row < rows; row++)
         DL2_TRY(read_row((const uint8_t *)data + header + row * (key_bytes + COLUMN_BYTES),
                          key_bytes, row, name, table, error));
-    return sort_rows(name, table, error);
+    return dl2_prediction_table_sort(name, table, error);
 }
 
 int dl2_prediction_table_read(const char *path, struct dl2_prediction_table *table,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a training's network predicted for each validation image: dl2-train's predictions-K.npy
- * (docs/formats.md), read strictly. A file that is not exactly that is refused: its sizes are
+ * (docs/formats/train.md), read strictly. A file that is not exactly that is refused: its sizes are
  * checked before they are used.
  */
 #ifndef DL2_REPORT_PREDICTION_TABLE_H
@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,8 +29,9 @@ struct dl2_prediction_table {
     size_t right; /* of them, by top-1 */
     char *keys;   /* [count][key_size], each with a zero at its end */
     size_t key_size;
-    struct dl2_prediction *rows; /* [count]; `order` and `keys` lie in its block */
-    uint32_t *order;             /* [count]: rows by key; no key comes twice */
+    struct dl2_prediction *rows; /* [count]; `values`, `order` and `keys` lie in its block */
+    double *values; /* [count]: outcomes of another trainer's metric, which have no classes; NULL */
+    uint32_t *order; /* [count]: rows by key; no key comes twice */
     /* [count]: which of `group_count` groups a row is in (report/groups.h), all of which have
      * rows; NULL and 0: each row is by itself. Kept. */
     uint32_t *group;
@@ -42,6 +44,25 @@ int dl2_prediction_table_parse(const void *data, size_t size, const char *name,
 int dl2_prediction_table_read(const char *path, struct dl2_prediction_table *table,
                               struct dl2_error *error);
 void dl2_prediction_table_free(struct dl2_prediction_table *table);
+
+/* -- steps of reading such a table, and that of outcomes (report/outcome_table.h) -- */
+
+/* *dictionary is the text of a NumPy file's header, kept, and *begin where its data begins. */
+int dl2_npy_header(const uint8_t *data, size_t size, const char *name, const char **dictionary,
+                   size_t *begin, struct dl2_error *error);
+/*
+ * Has it one dimension and columns as in `columns`, a POSIX extended expression in which a blank is
+ * any number of blanks, and whose first parenthesis is the type of the key, "S20"? `kind` is its
+ * letter.
+ */
+bool dl2_npy_is_table(const char *dictionary, const char *columns, char *kind, size_t *characters,
+                      size_t *rows);
+/* Does the file end behind so many rows? */
+int dl2_npy_expect_rows(size_t size, size_t begin, size_t rows, size_t row_bytes, const char *name,
+                        struct dl2_error *error);
+/* Sets `order`; names a key that comes twice. */
+int dl2_prediction_table_sort(const char *name, struct dl2_prediction_table *table,
+                              struct dl2_error *error);
 
 /*
  * Pairs images by key: found[i] is the row of `own` with the key of `reference`'s row i, or

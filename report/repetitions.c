@@ -8,17 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Share of the seeds in which each image is right, NAN if it is not known. `known` is scratch. */
+/* Each image's mean outcome over seeds, of top-1 the share in which it is right; NAN if it is not
+ * known. `known` is scratch. */
 static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
                           size_t images, double *shares, uint32_t *known)
 {
     const struct dl2_runs runs = dl2_study_runs(study, variant, arch);
     memset(known, 0, images * sizeof *known);
     for (size_t r = 0; r < runs.count; r++)
-        for (size_t i = 0; runs.at[r].correct && i < images; i++)
-            if (runs.at[r].correct[i] != DL2_STUDY_ABSENT) {
+        for (size_t i = 0; runs.at[r].outcome && i < images; i++)
+            if (!isnan(runs.at[r].outcome[i])) {
                 known[i]++;
-                shares[i] += runs.at[r].correct[i];
+                shares[i] += (double)runs.at[r].outcome[i];
             }
     for (size_t i = 0; i < images; i++)
         shares[i] = known[i] ? shares[i] / known[i] : NAN;
@@ -31,7 +32,7 @@ static size_t count_images(const struct dl2_study *study, const char *arch)
     for (size_t r = 0; r < study->run_count; r++) {
         if (strcmp(study->runs[r].arch, arch) != 0)
             continue;
-        if (!study->runs[r].correct)
+        if (!study->runs[r].outcome)
             return 0;
         images = study->runs[r].images;
     }
@@ -76,7 +77,7 @@ static double draw_scale(struct dl2_random *random, size_t freedom)
 }
 
 /* `shares` has the images of each variant, `times` room for them and for their groups. */
-static void draw_accuracies(const struct dl2_analysis *analysis,
+static void draw_accuracies(bool as_it_is, const struct dl2_analysis *analysis,
                             const struct dl2_prediction_table *table, const double *shares,
                             uint32_t *times, size_t images, struct dl2_repetitions *repetitions)
 {
@@ -85,7 +86,7 @@ static void draw_accuracies(const struct dl2_analysis *analysis,
     for (size_t d = 0; d < DL2_REPETITIONS; d++) {
         draw_images(&random, table, times, images, times + images);
         const double deviation =
-            analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
+            as_it_is ? 0 : analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
         for (size_t v = 0; v < repetitions->variants; v++) {
             const struct dl2_estimate *accuracy = &analysis->comparisons[v].accuracy;
             const double mean =
@@ -103,7 +104,8 @@ struct dl2_repetitions dl2_repetitions_draw(const struct dl2_study *study,
     static const struct dl2_prediction_table none;
     const size_t count = study->variant_count, images = count_images(study, analysis->arch);
     struct dl2_repetitions repetitions = {.variants = count, .images = images > 0};
-    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
+    if ((!study->as_it_is && (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom)) ||
+        (study->as_it_is && !images) || !count)
         return repetitions;
     DL2_AUTO_FREE double *shares =
         dl2_room(images, count * sizeof *shares, "%zu validation images", images);
@@ -113,7 +115,7 @@ struct dl2_repetitions dl2_repetitions_draw(const struct dl2_study *study,
         dl2_room(count, DL2_REPETITIONS * sizeof *repetitions.accuracy, "%zu variants", count);
     for (size_t v = 0; images && v < count; v++)
         average_seeds(study, analysis->arch, v, images, shares + v * images, times);
-    draw_accuracies(analysis, study->images ? &study->images[arch] : &none, shares, times, images,
-                    &repetitions);
+    draw_accuracies(study->as_it_is, analysis, study->images ? &study->images[arch] : &none, shares,
+                    times, images, &repetitions);
     return repetitions;
 }

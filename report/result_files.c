@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/result_files.h"
 
+#include "common/accuracy_kind.h"
 #include "common/json.h"
 #include "common/keep.h"
 #include "common/scope.h"
@@ -115,7 +116,6 @@ static const struct figure {
     {LOAD, "stages.read|decode|transform|operations|wait", "seconds", 0, MOST},
     {LOAD, "bytes_read|peak_rss_bytes|loader_bytes", "bytes", 0, MOST, true},
     {LOAD, "config.cache_bytes", "bytes", 0, MOST},
-    {LOAD, "allocations_per_image", "allocations", 0, MOST},
     {LOAD, "requests|encoded_hits|decoded_hits|aside", NULL, 0, MOST, true},
     {LOAD, "resident", FRACTION, 0, 1},
     {LOAD, "per_epoch[].images", "images", 0, MOST, true},
@@ -208,6 +208,8 @@ struct checking {
     const struct figure *figure;
     const char *path;
     struct dl2_error *error;
+    json_t *metric; /* of another trainer: that of the sets so far; NULL: none yet */
+    bool has_own;   /* a set has dl2-train's metrics */
 };
 
 static int check_value(const struct checking *checking, const json_t *value, const json_t *members,
@@ -282,14 +284,132 @@ static int check_field(const struct checking *checking, const json_t *at, const 
     return DL2_OK;
 }
 
+/* ---- Metrics of other trainers than dl2-train: any name, and a range that the unit tells */
+
+/* Numbers of this size have no digits left for what is after the point. */
+#define LARGEST 1e12
+
+static const struct figure by_unit[] = {
+    {NULL, "fraction", FRACTION, 0, 1},
+    {NULL, "percent", "percent", 0, 100},
+    {NULL, NULL, NULL, -LARGEST, LARGEST}, /* of any other unit */
+};
+
+static bool is_plain(const json_t *text, size_t least)
+{
+    return json_is_string(text) && json_string_length(text) >= least &&
+           dl2_accuracy_name_is_plain(json_string_value(text));
+}
+
+static int fail_set(const struct checking *checking, const struct way *way, const char *name,
+                    const char *expected)
+{
+    char where[256] = "";
+    write_way(&(struct way){way, name, 0}, where, sizeof where);
+    return dl2_error_set(checking->error, DL2_ERR_FORMAT, "%s: %s: expected %s", checking->path,
+                         where, expected);
+}
+
+static int check_resamples(const struct checking *checking, const json_t *set,
+                           const struct way *way)
+{
+    const json_t *list = json_object_get(set, "resamples"), *value;
+    const struct way own = {way, "resamples", 0};
+    size_t i;
+    if (list && (!json_is_array(list) || json_array_size(list) < DL2_LEAST_RESAMPLES ||
+                 json_array_size(list) > DL2_MOST_RESAMPLES))
+        return fail_set(
+            checking, way, "resamples",
+            dl2_text("a list of %d to %d numbers", DL2_LEAST_RESAMPLES, DL2_MOST_RESAMPLES));
+    json_array_foreach(list, i, value)
+    {
+        const struct way element = {&own, NULL, i};
+        if (json_is_null(value))
+            return fail_set(checking, way, "resamples", "numbers alone");
+        DL2_TRY(check_value(checking, value, NULL, &element));
+    }
+    return DL2_OK;
+}
+
+/* A set of validation images: nothing where it has no metric of its own. */
+static int check_set(struct checking *checking, json_t *set, const struct way *way)
+{
+    static const char *const others[] = {"top1", "top5",      "loss",       "miou",
+                                         "dice", "mean_dice", "predictions"};
+    json_t *metric = json_object_get(set, "metric");
+    const json_t *outcomes = json_object_get(set, "outcomes");
+    const struct way own = {way, "metric", 0};
+    const char *unit = dl2_json_get_text(metric, "unit", "");
+    if (!metric) {
+        checking->has_own = true;
+        return checking->metric ? fail_set(checking, way, "metric", "that of the other sets")
+                                : DL2_OK;
+    }
+    if (checking->has_own)
+        return fail_set(checking, way, "metric", "none, as other sets of this training have none");
+    if (checking->metric && !json_equal(checking->metric, metric))
+        return fail_set(checking, way, "metric", "that of the other sets of this training");
+    if (!is_plain(json_object_get(metric, "name"), 1))
+        return fail_set(checking, &own, "name",
+                        dl2_text("a name of up to %d bytes without any of %s and control "
+                                 "characters",
+                                 DL2_MAX_METRIC_NAME, DL2_ODD_IN_METRIC_NAMES));
+    if (!is_plain(json_object_get(metric, "unit"), 0))
+        return fail_set(checking, &own, "unit",
+                        "fraction, percent, or a plain text such as nats, or \"\"");
+    if (!json_is_boolean(json_object_get(metric, "higher_is_better")))
+        return fail_set(checking, &own, "higher_is_better", "true or false");
+    checking->metric = metric;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (json_object_get(set, others[i]))
+            return fail_set(checking, way, others[i], "none beside a metric");
+    if (outcomes && (!json_is_string(outcomes) || strchr(json_string_value(outcomes), '/') ||
+                     json_string_value(outcomes)[0] == '.' || !json_string_length(outcomes)))
+        return fail_set(checking, way, "outcomes", "the name of a file beside this one");
+    checking->figure = by_unit;
+    while (checking->figure->field && strcmp(checking->figure->field, unit) != 0)
+        checking->figure++;
+    DL2_TRY(
+        check_value(checking, json_object_get(set, "value"), set, &(struct way){way, "value", 0}));
+    return check_resamples(checking, set, way);
+}
+
+static int check_sets(struct checking *checking, const json_t *at, const char *name,
+                      const struct way *before)
+{
+    const struct way own = {before, name, 0};
+    json_t *set;
+    size_t i;
+    json_array_foreach(json_object_get(at, name), i, set)
+        DL2_TRY(check_set(checking, set, &(struct way){&own, NULL, i}));
+    return DL2_OK;
+}
+
+/* All sets of validation images that a training or an evaluation has. */
+static int check_metrics(const json_t *json, const char *path, struct dl2_error *error)
+{
+    struct checking checking = {.path = path, .error = error};
+    const struct way epochs = {NULL, "epochs", 0}, best = {NULL, "best", 0};
+    json_t *epoch;
+    size_t i;
+    json_array_foreach(json_object_get(json, "epochs"), i, epoch)
+        DL2_TRY(check_sets(&checking, epoch, "val", &(struct way){&epochs, NULL, i}));
+    DL2_TRY(check_sets(&checking, json, "final", NULL));
+    DL2_TRY(check_sets(&checking, json_object_get(json, "best"), "val", &best));
+    return check_sets(&checking, json, "val", NULL);
+}
+
 int dl2_result_check(const json_t *json, const char *schema, const char *path,
                      struct dl2_error *error)
 {
     for (size_t i = 0; i < FIGURES; i++)
         if (strcmp(figures[i].schema, schema) == 0)
-            DL2_TRY(check_field(&(struct checking){&figures[i], path, error}, json,
-                                figures[i].field, NULL));
-    return DL2_OK;
+            DL2_TRY(
+                check_field(&(struct checking){.figure = &figures[i], .path = path, .error = error},
+                            json, figures[i].field, NULL));
+    return strcmp(schema, RUN) == 0 || strcmp(schema, EVALUATION) == 0
+               ? check_metrics(json, path, error)
+               : DL2_OK;
 }
 
 int dl2_result_load(const char *path, const char *schema, json_t **out, struct dl2_error *error)

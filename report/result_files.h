@@ -11,6 +11,9 @@
 
 #include <jansson.h>
 
+/* On how many resamples of the validation images another trainer's metric may be computed. */
+enum { DL2_LEAST_RESAMPLES = 100, DL2_MOST_RESAMPLES = 100000 };
+
 /*
  * dl2_json_load() of a file of results, and dl2_result_check(). NULL `error`: the caller does not
  * ask why.

@@ -56,7 +56,7 @@ struct dl2_search_axis {
     double min, max;
     bool logarithmic;
 };
-/* Of the first settings of a space, as many as there is room for: their number. */
+/* Makes axes of the first settings of a space that there is room for; returns their number. */
 size_t dl2_search_axes(const json_t *space, struct dl2_search_axis *axes, size_t room);
 /* The height of a value on its axis, 0 to 1; NAN: it is not there. */
 double dl2_search_axis_height(const struct dl2_search_axis *axis, const json_t *value);

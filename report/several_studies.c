@@ -7,6 +7,7 @@
 #include "common/stats.h"
 #include "report/sentence.h"
 #include "report/study.h"
+#include "report/text_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,30 @@ static int expect_different_datasets(const struct dl2_several_studies *several,
     return DL2_OK;
 }
 
+/* Sets several->kind, and the tolerance where none is asked. One in percent is of each original,
+ * where verdicts have one. */
+static int expect_one_metric(struct dl2_several_studies *several, struct dl2_error *error)
+{
+    double *tolerance = &several->question.tolerance;
+    several->kind = dl2_study_accuracy(&several->sources[0].study);
+    for (size_t i = 1; i < several->count; i++) {
+        const struct dl2_accuracy_kind *kind = dl2_study_accuracy(&several->sources[i].study);
+        if (several->kind->is_foreign != kind->is_foreign ||
+            (kind->is_foreign && !dl2_accuracy_kinds_equal(several->kind, kind)))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s is of %s, %s of %s: name studies of one metric",
+                                 several->sources[0].folder, several->kind->name,
+                                 several->sources[i].folder, kind->name);
+    }
+    if (several->question.percent > 0 || (isnan(*tolerance) && !several->kind->is_percent))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "the tolerance of several studies is in the unit of %s, not in "
+                             "percent of the original's: name one by --tolerance",
+                             several->kind->name);
+    *tolerance = isnan(*tolerance) ? 1 : *tolerance;
+    return DL2_OK;
+}
+
 /* ---- Reading them */
 
 /* Their folders without what all begin with. */
@@ -102,14 +127,11 @@ done:
 }
 
 static int collect_study(struct dl2_source_study *source,
-                         const struct dl2_study_selection *selection,
-                         const struct dl2_question *question, struct dl2_study *notes,
+                         const struct dl2_study_selection *selection, struct dl2_study *notes,
                          struct dl2_error *error)
 {
-    struct dl2_study *study = &source->study;
-    DL2_TRY(dl2_study_collect(source->folder, selection, study, error));
-    dl2_study_add_notes(notes, study, source->name);
-    source->analyses = dl2_analyse_all(study, question);
+    DL2_TRY(dl2_study_collect(source->folder, selection, &source->study, error));
+    dl2_study_add_notes(notes, &source->study, source->name);
     return DL2_OK;
 }
 
@@ -133,8 +155,8 @@ static void compare_variants(const struct dl2_source_study *own, const struct dl
 }
 
 /*
- * Of the studies in `has`, leaves those that are as most are; of two ways that are equally common,
- * that of the study which was named first. The others are noted. Returns how many are left.
+ * Leaves those studies in `has` that are as most are, and of two ways that are equally common, that
+ * of the study which was named first. The others are noted. Returns how many are left.
  */
 static size_t keep_alike(const struct dl2_several_studies *several, compare_sources *compare,
                          const char *what, bool *has, struct dl2_study *notes)
@@ -189,7 +211,7 @@ static const struct dl2_comparison *find_comparison(const struct dl2_source_stud
 
 static struct dl2_spread spread_of(const struct dl2_comparison *comparison)
 {
-    return comparison->images ? comparison->both : comparison->training;
+    return dl2_counts_images(comparison) ? comparison->both : comparison->training;
 }
 
 /*
@@ -368,8 +390,12 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
         several->sources[i].folder = folders[i];
     name_studies(several);
     for (size_t i = 0; i < count; i++)
-        DL2_TRY(collect_study(&several->sources[i], selection, question, notes, error));
+        DL2_TRY(collect_study(&several->sources[i], selection, notes, error));
+    DL2_TRY(expect_one_metric(several, error));
     DL2_TRY(expect_different_datasets(several, error));
+    for (size_t i = 0; i < count; i++)
+        several->sources[i].analyses =
+            dl2_analyse_all(&several->sources[i].study, &several->question);
     for (size_t i = 0; i < count; i++)
         for (size_t a = 0; a < several->sources[i].study.arch_count; a++)
             add_network(several, several->sources[i].study.archs[a], has, notes);
@@ -394,10 +420,11 @@ static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_varia
         dl2_say(writer, "at least %zu of %zu datasets", variant->within, variant->count);
 }
 
-static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
+static void say_mean(struct dl2_sentence *writer, const struct dl2_accuracy_kind *kind,
+                     const struct dl2_random_effects *effects)
 {
-    dl2_say(writer, "mean accuracy %s points (95%% interval %s)", dl2_signed(effects->mean),
-            dl2_interval(effects->mean, effects->half, 1));
+    dl2_say(writer, dl2_accuracy_words(kind, "mean accuracy %s points (95%% interval %s)"),
+            dl2_signed(kind, effects->mean), dl2_interval(kind, effects->mean, effects->half));
 }
 
 /* The smallest of the variants that are claimed on all datasets, or on more than half of them; or,
@@ -417,18 +444,68 @@ static const struct dl2_shared_variant *find_smallest(const struct dl2_shared_ne
     return found;
 }
 
+static void add_row(struct dl2_text_table *table, const struct dl2_several_studies *several,
+                    const struct dl2_shared_variant *variant)
+{
+    const struct dl2_random_effects *effects = &variant->effects;
+    const char **cells = dl2_text_row(table);
+    cells[0] = variant->name;
+    cells[1] = dl2_number("%.3g%%", 100 * variant->ratio);
+    cells[2] = dl2_text("%s (%s)", dl2_signed(several->kind, effects->mean),
+                        dl2_interval(several->kind, effects->mean, effects->half));
+    cells[3] = dl2_interval(several->kind, effects->mean, effects->half_new);
+    cells[4] = variant->within == variant->count ? dl2_text("all %zu", variant->count)
+               : variant->within ? dl2_text("at least %zu of %zu", variant->within, variant->count)
+                                 : (variant->was_tested ? "not shown" : "not tested");
+}
+
+/* The original, the variants that the sentences name, and the next ones. */
+static void make_table(const struct dl2_several_studies *several,
+                       const struct dl2_shared_network *network,
+                       const struct dl2_shared_variant *const *named, size_t count,
+                       struct dl2_several_answer *answer)
+{
+    enum { MOST_ROWS = 5 };
+    const struct dl2_accuracy_kind *kind = several->kind;
+    const char *points = dl2_count_points(kind, several->question.tolerance);
+    const char *const heads[][DL2_TEXT_COLUMNS] = {
+        {"", "", dl2_text("mean %s%s", kind->title, kind->is_lower_better ? ", better by" : ""),
+         "one more", "datasets"},
+        {"variant", "bytes", dl2_text("%s%s(95%% interval)", kind->unit, *kind->unit ? " " : ""),
+         "dataset", dl2_text("within %s", points)},
+        {"original", "100%", NULL, NULL, NULL}};
+    struct dl2_text_table table = {0};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        memcpy(dl2_text_row(&table), heads[i], sizeof *heads);
+    for (size_t i = 0; i < count; i++)
+        if (named[i] && (!i || named[i] != named[i - 1]))
+            add_row(&table, several, named[i]);
+    for (size_t v = network->variant_count; v-- > 0 && table.count < DL2_TEXT_HEADS + MOST_ROWS;) {
+        bool has = false;
+        for (size_t i = 0; i < count; i++)
+            has |= named[i] == &network->variants[v];
+        if (!has)
+            add_row(&table, several, &network->variants[v]);
+    }
+    answer->lines = dl2_text_lines(&table);
+    answer->line_count = table.count;
+}
+
 void dl2_several_answer_make(const struct dl2_several_studies *several,
                              const struct dl2_shared_network *network,
                              struct dl2_several_answer *answer)
 {
+    const struct dl2_accuracy_kind *kind = several->kind;
     const double limit = -several->question.tolerance;
     const struct dl2_shared_variant *most = find_smallest(network, false, NULL);
     const struct dl2_shared_variant *all = find_smallest(network, true, NULL);
     const struct dl2_shared_variant *shown = most ? most : find_smallest(network, false, &limit);
     struct dl2_sentence headline = {answer->headline, sizeof answer->headline, 0};
     struct dl2_sentence details = {answer->details, sizeof answer->details, 0};
-    const char *points = dl2_count_points(several->question.tolerance);
-    answer->details[0] = '\0';
+    struct dl2_sentence caveats = {answer->caveats, sizeof answer->caveats, 0};
+    const char *points = dl2_count_points(kind, several->question.tolerance);
+    answer->details[0] = answer->caveats[0] = '\0';
+    make_table(several, network, (const struct dl2_shared_variant *[]){shown, all}, 2, answer);
     if (most) {
         dl2_say(&headline, "%s is within %s on ", most->name, points);
         say_claim(&headline, most);
@@ -437,26 +514,26 @@ void dl2_several_answer_make(const struct dl2_several_studies *several,
         dl2_say(&headline, "No smaller variant is shown to be within %s on most datasets.", points);
     }
     if (!shown) {
-        dl2_say(&details, "No smaller variant has a mean within.");
+        dl2_say(&caveats, " No smaller variant has a mean within.");
         return;
     }
     dl2_say(&details, "%s: ", shown->name);
-    say_mean(&details, &shown->effects);
+    say_mean(&details, kind, &shown->effects);
     dl2_say(&details, "; one more dataset would measure %s (95%% prediction interval).",
-            dl2_interval(shown->effects.mean, shown->effects.half_new, 1));
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->differences[i] + shown->halves[i] < limit)
-            dl2_say(&details, " On %s it loses more than %s.",
-                    several->sources[shown->sources[i]].name, points);
-    if (shown->count < 4)
-        dl2_say(&details, " With %zu datasets these intervals are wide.", shown->count);
-    if (!most)
-        dl2_say(&details, " More seeds and validation images in each study would tell more.");
+            dl2_interval(kind, shown->effects.mean, shown->effects.half_new));
     if (all && all != most) {
         dl2_say(&details, " Within on ");
         say_claim(&details, all);
         dl2_say(&details, ": %s, %.3g times smaller, ", all->name, 1 / all->ratio);
-        say_mean(&details, &all->effects);
+        say_mean(&details, kind, &all->effects);
         dl2_say(&details, ".");
     }
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->differences[i] + shown->halves[i] < limit)
+            dl2_say(&caveats, dl2_accuracy_words(kind, " On %s %s loses more than %s."),
+                    several->sources[shown->sources[i]].name, shown->name, points);
+    if (shown->count < 4)
+        dl2_say(&caveats, " With %zu datasets these intervals are wide.", shown->count);
+    if (!most)
+        dl2_say(&caveats, " More seeds and validation images in each study would tell more.");
 }

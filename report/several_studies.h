@@ -47,6 +47,7 @@ struct dl2_shared_network {
 struct dl2_several_studies {
     struct dl2_source_study *sources;
     size_t count;
+    const struct dl2_accuracy_kind *kind; /* of all of them */
     struct dl2_question question;
     struct dl2_shared_network *networks; /* with a variant at least */
     size_t network_count;
@@ -55,7 +56,9 @@ struct dl2_several_studies {
 /*
  * Reads and analyses the studies in `folders`, at least two, each as a report on it alone does, and
  * puts them together. What went wrong or was left out, in them or here, is added to `notes`.
- * DL2_ERR_ARGUMENT for two studies of one dataset, and for studies with nothing in common.
+ * The question's tolerance may be NAN: 1 point. DL2_ERR_ARGUMENT for two studies of one dataset, of
+ * two metrics, and for studies with nothing in common; DL2_ERR_UNSUPPORTED for a tolerance in
+ * percent, and for none where the metric is no percentage.
  */
 int dl2_several_studies_collect(char *const *folders, size_t count,
                                 const struct dl2_study_selection *selection,
@@ -66,10 +69,13 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
  * `within` and `was_tested`. A step of the above. */
 void dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks);
 
-/* In whole sentences, of one network. */
+/* Of one network, in whole sentences and in a table. */
 struct dl2_several_answer {
     char headline[512]; /* what is claimed of the smallest variant */
-    char details[1024];
+    char details[1024]; /* means and what one more dataset would measure: what the table has, too */
+    char caveats[1024]; /* each behind a blank; or "" */
+    const char **lines; /* [line_count]: a table in plain text; kept */
+    size_t line_count;
 };
 
 void dl2_several_answer_make(const struct dl2_several_studies *several,

@@ -2,6 +2,7 @@
 #include "report/speed.h"
 
 #include "common/scope.h"
+#include "report/advice.h"
 #include "report/sentence.h"
 
 #include <math.h>
@@ -290,21 +291,22 @@ static size_t find_rivals(struct race *race, enum dl2_speed_kind kind, size_t pi
 static const char *aim(const struct race *race, enum dl2_speed_kind kind)
 {
     if (kind == DL2_SPEED_ACCURACY)
-        return dl2_text("to %s%% %s", dl2_number("%.1f", race->speeds->accuracy),
-                        dl2_study_accuracy(race->study)->name);
+        return dl2_text("to %s", dl2_accuracy_named(race->analysis->kind, race->speeds->accuracy));
     return kind == DL2_SPEED_LOAD ? "to load" : "to train on";
 }
 
 /* Rounds of one run say nothing of another run, on a machine in another state. */
-static void say_interval(struct dl2_sentence *writer, enum dl2_speed_kind kind,
-                         const struct dl2_ratio *ratio)
+static void say_interval(struct dl2_sentence *writer, const struct race *race,
+                         enum dl2_speed_kind kind, const struct dl2_ratio *ratio)
 {
     if (ratio->spread.freedom > 0)
         dl2_say(writer, " (95%% interval %.3g to %.3g in this run)", dl2_ratio_low(ratio),
                 dl2_ratio_high(ratio));
     else if (kind == DL2_SPEED_ACCURACY)
-        dl2_say(writer, " (without an interval: too few seeds or rounds, or without one of the "
-                        "seeds the accuracy is not reached)");
+        dl2_say(writer, "%s",
+                dl2_accuracy_words(race->analysis->kind,
+                                   " (without an interval: too few seeds or rounds, or without one "
+                                   "of the seeds the accuracy is not reached)"));
     else
         dl2_say(writer, " (measured once, so without an interval)");
 }
@@ -325,7 +327,7 @@ static void say_speed(struct dl2_sentence *writer, const struct race *race,
                 "%s of training, after %.3g of the schedule's %zu epochs, %.3g times as fast as "
                 "the original",
                 dl2_speed_duration(speed->seconds), speed->epochs, speed->schedule, ratio->ratio);
-    say_interval(writer, kind, ratio);
+    say_interval(writer, race, kind, ratio);
 }
 
 /* Is it faster than the original, as far as was measured? A rate that was measured once is taken as
@@ -377,15 +379,18 @@ static bool say_unknown(struct dl2_sentence *writer, const struct race *race,
     const struct dl2_speed *raw =
         race->raw < race->study->variant_count ? &race->speeds->variants[race->raw] : NULL;
     if (!raw || race->analysis->comparisons[race->raw].accuracy.count == 0)
-        dl2_say(writer, "The original was not trained on, so nothing can be said of accuracy.");
+        dl2_say(writer, "%s",
+                dl2_accuracy_words(race->analysis->kind,
+                                   "The original was not trained on, so nothing can be said of "
+                                   "accuracy."));
     else if (kind == DL2_SPEED_LOAD && !raw->load_rate.count)
         dl2_say(writer, "The input pipeline's speed was not measured.");
     else if (kind != DL2_SPEED_LOAD && !raw->train_rate.count)
         dl2_say(writer, "The speed of training was not measured by itself; make throughput "
                         "measures it.");
     else if (kind == DL2_SPEED_ACCURACY && !(raw->epochs > 0))
-        dl2_say(writer, "The original's trainings do not reach %.1f%% %s.", race->speeds->accuracy,
-                dl2_study_accuracy(race->study)->name);
+        dl2_say(writer, "The original's trainings do not reach %s.",
+                dl2_accuracy_named(race->analysis->kind, race->speeds->accuracy));
     return writer->used > 0;
 }
 
@@ -421,17 +426,25 @@ static void say_none(struct dl2_sentence *writer, const struct race *race, enum 
     if (gains == 0)
         dl2_say(writer, "No variant was measured to be faster %s than the original.", what);
     else if (judged == 0)
-        dl2_say(writer, "No variant that is faster %s than the original was trained on.", what);
+        dl2_say(
+            writer,
+            dl2_accuracy_words(race->analysis->kind,
+                               "No variant that is faster %s than the original was trained on."),
+            what);
     else if (beyond == judged) /* each is shown to be beyond, so all are: no shares of the error */
         dl2_say(writer,
-                "Every variant that was measured to be faster %s%s loses more than %s: keep the "
-                "original.",
-                what, judged < gains ? " and trained on" : "", points);
+                dl2_accuracy_words(race->analysis->kind,
+                                   "Every variant that was measured to be faster %s%s loses more "
+                                   "than %s: keep the original."),
+                what,
+                judged < gains ? dl2_accuracy_words(race->analysis->kind, " and trained on") : "",
+                points);
     else
         dl2_say(
             writer,
-            "No variant that is faster %s is shown to be within %s: keep the original, or train "
-            "from more seeds to be sure.",
+            dl2_accuracy_words(race->analysis->kind,
+                               "No variant that is faster %s is shown to be within %s: keep the "
+                               "original, or train from more seeds to be sure."),
             what, points);
 }
 
@@ -444,7 +457,7 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
     advice->sure = advice->likely = none;
     if (say_unknown(&writer, race, kind))
         return;
-    const char *points = dl2_count_points(race->analysis->question.tolerance);
+    const char *points = dl2_tolerance_text(race->analysis);
     const char *what = aim(race, kind);
     advice->sure = fastest_variant(race, kind, DL2_VERDICT_WITHIN, true);
     advice->likely = fastest_variant(race, kind, DL2_VERDICT_LIKELY, true);
@@ -478,7 +491,10 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
         dl2_say(&writer, ".");
     }
     if (kind == DL2_SPEED_ACCURACY)
-        dl2_say(&writer, " A training whose schedule ends there may reach another accuracy.");
+        dl2_say(&writer, "%s",
+                dl2_accuracy_words(race->analysis->kind,
+                                   " A training whose schedule ends there may reach another "
+                                   "accuracy."));
 }
 
 struct dl2_speeds dl2_speeds_analyse(const struct dl2_study *study,

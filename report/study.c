@@ -15,7 +15,8 @@ struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
     const json_t *arguments = json_object_get(run->report, "arguments");
     const json_t *paths = json_object_get(arguments, "val");
-    const char *path = json_string_value(json_array_get(paths, set));
+    const char *path =
+        dl2_json_get_text(final, "path", json_string_value(json_array_get(paths, set)));
     /* Without --val it is the dataset that was trained on. */
     if (!path && json_array_size(paths) == 0 && set == 0)
         path = dl2_json_get_text(arguments, "data", NULL);
@@ -29,9 +30,7 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
 
 const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study)
 {
-    if (!study->run_count)
-        return &dl2_accuracy_top1;
-    return dl2_accuracy_kind_of(json_array_get(json_object_get(study->runs->report, "final"), 0));
+    return study->accuracy ? study->accuracy : &dl2_accuracy_top1;
 }
 
 bool dl2_study_has_volumes(const struct dl2_study *study)

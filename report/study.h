@@ -36,32 +36,37 @@ struct dl2_study_variant {
     double encode_seconds; /* CPU seconds */
 };
 
-enum { DL2_STUDY_ABSENT = 2 };
-
 /* One training that ended. */
 struct dl2_study_run {
     size_t variant;
     char *arch;
     uint64_t seed;
-    char *path;            /* of its report */
-    json_t *report;        /* dl2-experiment/1 */
-    int64_t made_ns;       /* the file's modification time */
-    unsigned trainers;     /* most that shared the machine at a time; 0: not recorded */
-    double accuracy, top5; /* last epoch, first validation set; fractions */
-    bool diverged;         /* by dl2_study_mark_diverged() */
-    double seconds;        /* all epochs */
+    char *path;        /* of its report */
+    json_t *report;    /* dl2-experiment/1 */
+    int64_t made_ns;   /* the file's modification time */
+    unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
+    /* Last epoch, first validation set; as common/accuracy_kind.h has it, top-5 a fraction. */
+    double accuracy, top5;
+    bool diverged;  /* by dl2_study_mark_diverged() */
+    double seconds; /* all epochs */
     double train_images, val_images;
     size_t epochs;
     double *val_accuracy; /* [epochs] */
-    /* Of each of `images` validation images whether top-1 is right: 1, 0, or DL2_STUDY_ABSENT. The
-     * images are the same, in the same order, for all runs of a network; NULL: not known. */
-    uint8_t *correct;
+    /* The part of each of `images` validation images in the accuracy, their mean: 1 or 0
+     * by whether top-1 is right, or the outcome of a foreign metric; NAN: absent. The images are
+     * the same, in the same order, for all runs of a network; NULL: not known. */
+    float *outcome;
     float *loss; /* of each of them the cross-entropy, nats; NAN where it is absent; or NULL */
     size_t images;
+    /* The accuracy on resamples of the validation images, the same ones for all runs of a network
+     * (docs/formats/study.md); NULL: not known. */
+    double *resamples;
+    size_t resample_count;
     /* The same on the original's validation images, of runs on variants. */
     bool on_original; /* it was validated on them, too */
     double original_accuracy;
-    uint8_t *original_correct; /* NULL: not known */
+    float *original_outcome;    /* NULL: not known */
+    double *original_resamples; /* [resample_count]; NULL: not known */
     /* [variant_count]: accuracy on the validation images of each variant, a fraction, NAN where it
      * was not evaluated on them. NULL: on none. */
     double *evaluated;
@@ -78,9 +83,11 @@ struct dl2_study {
     size_t variant_count;
     struct dl2_study_run *runs; /* by variant, network, seed */
     size_t run_count;
-    char **archs; /* sorted */
+    const struct dl2_accuracy_kind *accuracy; /* of all of them; NULL: top-1 */
+    bool as_it_is; /* its runs are evaluations of networks as they are: nothing was trained */
+    char **archs;  /* sorted */
     size_t arch_count;
-    struct dl2_prediction_table *images; /* [arch_count]: what the runs' `correct` is of */
+    struct dl2_prediction_table *images; /* [arch_count]: what the runs' `outcome` is of */
     char *grouped; /* in sentences, how images count as groups; NULL: each is by itself */
     struct dl2_study_failure *failures;
     size_t failure_count;
@@ -104,7 +111,7 @@ struct dl2_val_set {
 struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set);
 bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b);
 
-/* Of all its trainings. */
+/* The kind of accuracy of all its trainings. */
 const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study);
 
 /* Is it one of volumes, by what dl2-quality scored? */
@@ -137,7 +144,7 @@ size_t dl2_study_end_of_codec(const struct dl2_study *study, size_t first);
 /* The epochs of the longest; 0: there is none. */
 size_t dl2_runs_epochs(struct dl2_runs runs);
 
-/* Validation accuracy after epoch `epoch`, percent; NAN: none was validated then. */
+/* 100 times the validation accuracy after epoch `epoch`; NAN: none was validated then. */
 double dl2_runs_accuracy(struct dl2_runs runs, size_t epoch);
 
 /* Seconds of training; NAN: there is none, or others shared the machine. */

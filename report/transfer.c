@@ -32,7 +32,7 @@ static struct side make_side(const struct dl2_study *study, size_t arch, size_t 
 {
     const size_t count = dl2_pairs_find(study, study->archs[arch], variant, pairs);
     struct side side = {.images = &study->images[arch]};
-    side.all = dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, side.images);
+    side.all = dl2_differences_make(pairs, count, DL2_MEASURE_OUTCOME, side.images);
     side.columns = dl2_room(side.all.images, sizeof *side.columns, "validation images");
     return side;
 }

@@ -3,6 +3,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/scope.h"
+#include "report/accuracy_text.h"
 #include "report/study.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ static double final_loss(const struct dl2_study_run *run)
 enum likeness { OTHER, PERHAPS_BY_CHANCE, COPY };
 
 /* A loss is never the same by chance, nor is a whole curve. A single accuracy may be. */
-static enum likeness compare(const struct dl2_study_run *a, const struct dl2_study_run *b)
+static enum likeness compare(const struct dl2_accuracy_kind *kind, const struct dl2_study_run *a,
+                             const struct dl2_study_run *b)
 {
     const double loss = final_loss(a), other = final_loss(b);
     size_t values = 0; /* of the curve that are not the one before */
@@ -35,7 +37,9 @@ static enum likeness compare(const struct dl2_study_run *a, const struct dl2_stu
     if (isfinite(loss) || isfinite(other))
         return loss == other ? COPY : OTHER;
     /* Networks that learnt nothing, or all, may well be alike. */
-    return a->accuracy <= 0 || a->accuracy >= 1 ? OTHER : values > 1 ? COPY : PERHAPS_BY_CHANCE;
+    if (kind->is_percent && (fabs(a->accuracy) <= 0 || fabs(a->accuracy) >= 1))
+        return OTHER;
+    return values > 1 ? COPY : PERHAPS_BY_CHANCE;
 }
 
 /* The first training that has the figures of this one, where another seed cannot have them; NULL:
@@ -46,7 +50,8 @@ static const struct dl2_study_run *find_twin(const struct dl2_study *study, size
     size_t alike = 1;
     bool copy = false;
     for (size_t i = 0; i < study->run_count; i++) {
-        const enum likeness likeness = i == index ? OTHER : compare(run, &study->runs[i]);
+        const enum likeness likeness =
+            i == index ? OTHER : compare(dl2_study_accuracy(study), run, &study->runs[i]);
         if (likeness == OTHER)
             continue;
         alike++;
@@ -59,6 +64,7 @@ static const struct dl2_study_run *find_twin(const struct dl2_study *study, size
 
 void dl2_study_leave_out_copies(struct dl2_study *study)
 {
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     const size_t count = study->run_count;
     DL2_AUTO_FREE bool *copies = dl2_room(count + 1, sizeof *copies, "trainings");
     for (size_t i = 0; i < count; i++) {
@@ -68,10 +74,16 @@ void dl2_study_leave_out_copies(struct dl2_study *study)
             dl2_words_add(
                 &study->broken,
                 dl2_text(
-                    "%s: its accuracy%s of seed %llu (%.6g): expected another, as "
-                    "trainings from other seeds have; train it with --seed %llu",
-                    run->path, isfinite(final_loss(run)) ? " and its loss are those" : " is that",
-                    (unsigned long long)twin->seed, run->accuracy, (unsigned long long)run->seed));
+                    "%s: its %s%s of seed %llu (%.6g): expected another, as trainings from other "
+                    "seeds have; %s",
+                    run->path, dl2_accuracy_words(kind, "accuracy"),
+                    isfinite(final_loss(run)) ? " and its loss are those" : " is that",
+                    (unsigned long long)twin->seed,
+                    kind->is_foreign ? dl2_accuracy_shown(kind, 100 * run->accuracy)
+                                     : run->accuracy,
+                    kind->is_foreign
+                        ? "does the training use its seed?"
+                        : dl2_text("train it with --seed %llu", (unsigned long long)run->seed)));
     }
     for (size_t i = count; i-- > 0;)
         if (copies[i])

@@ -2,6 +2,7 @@
 /* What the programs say of the options that the study will pass to them. */
 #include "study/child.h"
 #include "study/plan.h"
+#include "study/trainer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ const char *dl2_study_ask(const struct dl2_study_settings *study, const char *fl
         const char *option, *variable, *value;
     } settings[] = {{"codec", "CODECS", o->codecs},
                     {"q", "QUALITIES", o->qualities},
-                    {"short", "SHORTS", o->shorts},
+                    {"resize-shorter", "RESIZE_SHORTER", o->shorts},
                     {"jobs", "JOBS", jobs},
                     {"threads", "JOBS", jobs},
                     {"image-size", "IMAGE_SIZE", o->image_size},
@@ -109,7 +110,7 @@ enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *st
                                                          : DL2_VARIANTS_USUAL;
 }
 
-/* Those of SHORTS, for a control without `full`, in commas. */
+/* Those of RESIZE_SHORTER, for a control without `full`, in commas. */
 static const char *lengths_of(const struct dl2_study_settings *study, unsigned group)
 {
     const struct dl2_words shorts = dl2_words_split(study->options.shorts);
@@ -134,9 +135,10 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
     if (grades)
         dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
     if (*o->shorts)
-        dl2_words_more(&command, "--short", lengths_of(study, group), NULL);
+        dl2_words_more(&command, "--resize-shorter", lengths_of(study, group), NULL);
     dl2_words_add_command(&command, o->transcode_flags);
-    if (strncmp(o->variants, "s3://", 5) == 0 &&
+    /* Folders would change the numbers of the classes that Parquet files have. */
+    if ((strncmp(o->variants, "s3://", 5) == 0 || (study->data_is_got && !*o->variants)) &&
         !dl2_flags_value(o->transcode_flags, "--container"))
         dl2_words_add(&command, "--container=tar");
     return command;
@@ -182,7 +184,7 @@ static void name_controls(struct dl2_study_settings *study)
                       &messages) != 0) {
         if (study->given.control)
             dl2_setting_refuse("CONTROL", o->control, "%s", dl2_first_line(messages));
-        fprintf(stderr, "dl2-study: no control of SHORTS without loss: %s\n",
+        fprintf(stderr, "dl2-study: no control of RESIZE_SHORTER without loss: %s\n",
                 dl2_first_line(messages));
         return;
     }
@@ -313,5 +315,8 @@ void dl2_settings_check(struct dl2_study_settings *study)
         dl2_words_more(&command, "--group", study->group, NULL);
     add_flags(&command, o->report_flags, "--help", NULL);
     dl2_study_ask(study, "REPORT_FLAGS", o->report_flags, command);
-    check_training(study);
+    if (study->trainer)
+        dl2_trainer_say_readers(study);
+    else
+        check_training(study);
 }

@@ -4,6 +4,7 @@
 #include "study/goals.h"
 #include "study/paths.h"
 #include "study/settings.h"
+#include "study/trainer.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -68,13 +69,23 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
         {"codecs", o->codecs},
         {"external", study->external ? o->external : ""},
         {"qualities", o->qualities},
-        {"shorts", o->shorts},
+        {"resize-shorter", o->shorts},
         {"control", given->control},
         {"tables", o->tables},
         {"train-on", study->train_on.count < study->variants.count ? o->train_on : ""},
         {"archs", o->archs},
+        {"train-with", o->train_with},
+        {"evaluate-with", o->evaluate_with},
+        {"weights", given->weights ? from_checkout(given->weights, checkout) : NULL},
+        {"result", given->result},
+        {"train-files", o->train_files},
+        {"sensitivity-with", o->sensitivity_with},
+        {"retries", given->retries},
+        {"train-limit", given->train_limit},
+        {"gpus", given->gpus},
+        {"gpus-each", given->gpus_each},
         {"epochs", o->epochs},
-        {"seeds", o->seeds},
+        {"seeds", study->trainer && study->trainer->evaluates ? NULL : o->seeds},
         {"decide", o->decide},
         {"image-size", o->image_size},
         {"batch", o->batch},
@@ -93,8 +104,9 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
     };
     /* Those that have a default and were given without a value. */
     const char *const emptied[][2] = {
-        {"shorts", given->shorts},
+        {"resize-shorter", given->shorts},
         {"train-on", given->train_on},
+        {"decide", given->decide}, /* no */
         {"train-flags", given->train_flags},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)

@@ -17,13 +17,10 @@ const char *dl2_decide_interim(const struct dl2_study_settings *study)
     return list;
 }
 
-/* Seconds of 90s, 30m or 2h. */
 static double budget_of(const struct dl2_study_settings *study)
 {
     const char *text = study->options.budget;
-    char *unit;
-    const double number = strtod(text, &unit);
-    return !*text ? INFINITY : number * (*unit == 'h' ? 3600 : *unit == 'm' ? 60 : 1);
+    return *text ? dl2_setting_seconds(text) : INFINITY;
 }
 
 /* Adds a variant's trainings from the smallest seeds, which a look goes by. */

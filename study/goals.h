@@ -9,12 +9,13 @@
 #include "study/plan.h"
 
 struct dl2_goal {
-    const char *name;       /* "study-time" */
-    const char *summary;    /* what it makes, for --help */
-    const char *question;   /* that it answers; NULL: it is a stage of the others */
-    const char *hypothesis; /* of (DL)2, ICDE 2023: "H2b"; or NULL */
-    const char *section;    /* of the report that shows it, as page/section_NAME.c; or NULL */
-    const char *folders;    /* in OUT that are its results, separated by blanks */
+    const char *name;         /* "study-time" */
+    const char *summary;      /* what it makes, for --help */
+    const char *question;     /* that it answers; NULL: it is a stage of the others */
+    const char *hypothesis;   /* of (DL)2, ICDE 2023: "H2b"; or NULL */
+    const char *section;      /* of the report that shows it, as page/section_NAME.c; or NULL */
+    const char *folders;      /* in OUT that are its results, separated by blanks */
+    const char *by_dl2_train; /* why no other trainer can do it, ", which ..."; or NULL */
     const struct dl2_option *variables; /* of struct dl2_goal_values; or NULL */
     /* Refuses wrong variables, which may be those of another goal, and so not needed; or NULL. */
     void (*check)(const struct dl2_study_settings *study, bool is_asked);

@@ -26,7 +26,8 @@ struct engine {
     enum state *states; /* of the plan's steps */
     pid_t *processes;
     size_t running, at_once;
-    bool is_alone; /* what runs is alone */
+    bool is_alone;     /* what runs is alone */
+    size_t *card_user; /* of the study's GPUS: the step that has it, from 1; 0: nobody */
     sigset_t heeded, usual;
     int stopped_by; /* a signal, or 0 */
 };
@@ -89,9 +90,33 @@ static void lend_terminal(const struct dl2_step *step, pid_t from, pid_t to)
         tcsetpgrp(STDIN_FILENO, to);
 }
 
+/* Takes as many free cards as a step gets; their names, as CUDA_VISIBLE_DEVICES has them, or NULL.
+ */
+static const char *take_cards(struct engine *engine, size_t i)
+{
+    const struct dl2_study_settings *study = engine->plan->study;
+    struct dl2_words cards = {0};
+    if (!study->gpus.count || !engine->plan->steps[i]->uses_device)
+        return NULL;
+    for (size_t c = 0; c < study->gpus.count && cards.count < study->gpus_each; c++)
+        if (!engine->card_user[c]) {
+            engine->card_user[c] = i + 1;
+            dl2_words_add(&cards, study->gpus.at[c]);
+        }
+    return dl2_words_join(cards, ",");
+}
+
+static void give_cards(struct engine *engine, size_t i)
+{
+    for (size_t c = 0; c < engine->plan->study->gpus.count; c++)
+        if (engine->card_user[c] == i + 1)
+            engine->card_user[c] = 0;
+}
+
 static void begin(struct engine *engine, size_t i)
 {
     const struct dl2_step *step = engine->plan->steps[i];
+    const char *cards = take_cards(engine, i);
     fflush(NULL);
     const pid_t parent = getpid(), group = getpgrp(), process = fork();
     if (process == 0) {
@@ -102,6 +127,8 @@ static void begin(struct engine *engine, size_t i)
         lend_terminal(step, group, getpgrp());
         if (step->asks)
             signal(SIGTSTP, SIG_IGN);
+        if (cards)
+            setenv("CUDA_VISIBLE_DEVICES", cards, 1);
         dl2_child_outlast(&engine->usual);
         exit(dl2_work_do(engine->plan, step));
     }
@@ -129,6 +156,7 @@ static void end(struct engine *engine, size_t i, int status)
     engine->states[i] = status == 0 ? DONE : FAILED;
     engine->is_alone = false;
     engine->running--;
+    give_cards(engine, i);
     lend_terminal(step, engine->processes[i], getpgrp());
     if (WIFSIGNALED(status) && step->asks && !engine->stopped_by)
         engine->stopped_by = WTERMSIG(status);
@@ -167,11 +195,12 @@ static void heed(struct engine *engine)
 
 int dl2_local_run(const struct dl2_study_plan *plan, unsigned at_once)
 {
-    struct engine engine = {.plan = plan,
-                            .states = dl2_keep(plan->count + 1, sizeof *engine.states, "the steps"),
-                            .processes =
-                                dl2_keep(plan->count + 1, sizeof *engine.processes, "the steps"),
-                            .at_once = at_once};
+    struct engine engine = {
+        .plan = plan,
+        .states = dl2_keep(plan->count + 1, sizeof *engine.states, "the steps"),
+        .processes = dl2_keep(plan->count + 1, sizeof *engine.processes, "the steps"),
+        .at_once = at_once,
+        .card_user = dl2_keep(plan->study->gpus.count + 1, sizeof *engine.card_user, "the cards")};
     dl2_plan_save_settings(plan);
     hold_signals(&engine);
     begin_what_may(&engine);

@@ -212,6 +212,11 @@ void dl2_plan_save_settings(const struct dl2_study_plan *plan)
 
 /* ---- Commands */
 
+const char *dl2_study_program(const struct dl2_study_settings *study, const char *name)
+{
+    return *study->options.programs ? dl2_text("%s/%s", study->options.programs, name) : name;
+}
+
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
 {
     struct dl2_words words = {0};

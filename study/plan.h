@@ -2,7 +2,7 @@
 /*
  * The plan of a study: a graph of steps, each with its commands, the files that it makes and those
  * that it needs. Goals build it, an engine (study/engine.h) walks it, and OUT/study-plan.json has
- * it for others, as docs/formats.md describes.
+ * it for others, as docs/formats/study.md describes.
  *
  * Files are what counts: a step is to be done if one of its outputs is not there, is not whole, or
  * is older than an input, or if an input is to be made. Two kinds of input have a file whose time
@@ -51,13 +51,15 @@ struct dl2_step {
     unsigned threads; /* of a step that is not alone */
     bool asks;        /* it may ask on the terminal, as sudo does */
 
-    /* Of some kinds of work */
-    const char *clears;        /* run: a folder to remove before */
+    /* Only some kinds of work use these: */
+    const char *clears;        /* run, trainer: a folder to remove before */
     const char *identity;      /* dataset: what it is */
     struct dl2_words identify; /* dataset: the command that prints its fingerprint */
     bool elsewhere;            /* variants: they lie at an address */
     const char *label;         /* training: its name in messages */
     const char *subset_of;     /* training: the report of the one whose bytes it is to have */
+    json_t *trainer;           /* trainer: what its report begins with */
+    unsigned retries, limit;   /* trainer, training: more attempts; seconds of each, or 0 */
     unsigned rounds;           /* measure */
     struct dl2_measurement *cells;
     size_t cell_count;
@@ -136,7 +138,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_load(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after);
-/* Of the plan's trainings: each network on every variant. */
+/* Validates each network of the plan's trainings on every variant. */
 struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan);
 /* The report of all that is there, made again if one of `inputs` is newer. */
 void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs);

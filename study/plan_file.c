@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum kind { TEXT, WORDS, COMMANDS, FLAG, NUMBER };
+enum kind { TEXT, WORDS, COMMANDS, FLAG, NUMBER, OBJECT };
 
 struct field {
     const char *key;
@@ -46,6 +46,9 @@ static const struct field step_fields[] = {
     STEP(FLAG, elsewhere),
     STEP(TEXT, label),
     STEP(TEXT, subset_of),
+    STEP(OBJECT, trainer),
+    STEP(NUMBER, retries),
+    STEP(NUMBER, limit),
     STEP(NUMBER, rounds),
     {0},
 };
@@ -83,6 +86,8 @@ static json_t *fields_json(const struct field *fields, const void *from)
             dl2_put(object, fields->key, json_true());
         else if (fields->kind == NUMBER && *(const unsigned *)at)
             dl2_put(object, fields->key, json_integer(*(const unsigned *)at));
+        else if (fields->kind == OBJECT && *(json_t *const *)at)
+            dl2_put(object, fields->key, json_incref(*(json_t *const *)at));
     }
     return object;
 }
@@ -143,6 +148,8 @@ static void read_fields(const struct field *fields, const json_t *object, void *
             *(bool *)at = json_is_true(value);
         else if (fields->kind == NUMBER)
             *(unsigned *)at = (unsigned)json_integer_value(value);
+        else if (fields->kind == OBJECT)
+            *(json_t **)at = json_object_get(object, fields->key);
         else
             json_array_foreach(value, i, words)
             {

@@ -7,8 +7,10 @@
 #include "study/child.h"
 #include "study/paths.h"
 #include "study/plan.h"
+#include "study/trainer.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,9 +30,8 @@ static const struct preset {
       .codecs = "jpeg webp",
       .qualities = "5 75",
       .shorts = "48 full",
-      .tables = "pipeline",
-      .archs = "convnet",
       .epochs = "6",
+      .decide = "yes",
       .image_size = "32",
       .batch = "32",
       .tolerance = "2",
@@ -100,12 +101,18 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
     const char **texts[] = {
         &options->transcode_flags, &options->quality_flags, &options->load_flags,
         &options->report_flags,    &options->decide,        &options->forecast,
-        &options->budget,          &options->variants,      &options->external};
+        &options->budget,          &options->variants,      &options->external,
+        &options->train_with,      &options->result,        &options->train_files,
+        &options->evaluate_with,   &options->weights,       &options->sensitivity_with};
+    if (own && !options->decide) /* before what seeds it has by default */
+        options->decide = own->options.decide;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
     if (!options->seeds && *options->decide)
         options->seeds = "1 2 3 4 5 6 7 8";
+    if (dl2_trainer_is_given(options)) /* the presets' defaults are dl2-train's */
+        dl2_trainer_defaults(options);
     if (own)
         fill_in(options, rows, &own->options);
     fill_in(options, rows, &presets[PRESETS].options);
@@ -134,7 +141,7 @@ bool dl2_study_is_table(const char *text)
     return strncmp(text, "postgresql://", 13) == 0 || strncmp(text, "postgres://", 11) == 0;
 }
 
-/* Of HTTP or S3. */
+/* Whether a text is an address of HTTP or S3. */
 static bool is_in_store(const char *text)
 {
     return strncmp(text, "s3://", 5) == 0 || strncmp(text, "http://", 7) == 0 ||
@@ -176,16 +183,32 @@ static const char *tidy_path(const char *path)
 
 /* ---- The dataset, and OUT */
 
+/* Parquet files, which dl2-hub copies into OUT: on the Hub, or by their names. */
+static bool is_parquet(const char *text)
+{
+    return strncmp(text, "hf://", 5) == 0 || strcmp(dl2_path_extension(text), "parquet") == 0;
+}
+
+/* What such a dataset is called: without a pattern or a revision. */
+static const char *called_of_parquet(const char *dataset)
+{
+    const size_t length = strcspn(dataset, "*?[@");
+    return dl2_path_base(tidy_path(dl2_text("%.*s", length ? (int)length : 1, dataset)));
+}
+
 static void resolve_dataset(struct dl2_study_settings *study)
 {
     struct dl2_study_options *options = &study->options;
     const char *dataset = options->dataset;
     refuse_password("DATASET", dataset);
-    study->data_is_address = dl2_study_is_table(dataset) || is_in_store(dataset);
-    study->data_is_named = find_preset(dataset) != NULL;
+    study->data_is_got = is_parquet(dataset);
+    study->data_is_address =
+        !study->data_is_got && (dl2_study_is_table(dataset) || is_in_store(dataset));
+    study->data_is_named = study->data_is_got || find_preset(dataset) != NULL;
     refuse_odd("DATASET", dataset);
     const char *table = table_in(dataset);
     study->called = dl2_study_is_table(dataset) ? table ? table : ""
+                    : study->data_is_got        ? called_of_parquet(dataset)
                     : study->data_is_address    ? dl2_path_base(tidy_path(dataset))
                                                 : dl2_path_base(dl2_path_absolute(dataset));
     if (!options->out)
@@ -239,11 +262,6 @@ static void refuse_nested(const struct dl2_study_settings *study)
 
 /* ---- The programs */
 
-const char *dl2_study_program(const struct dl2_study_settings *study, const char *name)
-{
-    return *study->options.programs ? dl2_text("%s/%s", study->options.programs, name) : name;
-}
-
 /* Beside this one, or on the PATH. */
 static void find_programs(struct dl2_study_settings *study)
 {
@@ -256,11 +274,7 @@ static void find_programs(struct dl2_study_settings *study)
 
 static void check_programs(const struct dl2_study_settings *study)
 {
-    const char *program = dl2_study_program(study, "dl2-transcode"), *unused;
-    struct dl2_words version = {0};
-    dl2_words_more(&version, program, "--version", NULL);
-    if (strchr(program, '/') ? access(program, X_OK) != 0
-                             : dl2_child_ask(version, &unused, &unused) != 0)
+    if (!dl2_program_find(dl2_study_program(study, "dl2-transcode"), (char[PATH_MAX]){0}))
         dl2_study_fail(
             DL2_EXIT_USAGE,
             "dl2's programs are neither beside dl2-study nor on the PATH: say where with "
@@ -290,7 +304,9 @@ static void identify(struct dl2_study_settings *study)
     study->fingerprint = field_of(output, "fingerprint");
     if (!study->fingerprint && study->data_is_address)
         dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
+    study->container = field_of(output, "container");
     study->volumes = field_of(output, "volumes");
+    study->unsplit = field_of(output, "splits");
     const char *complete = field_of(output, "complete");
     if (complete && strcmp(complete, "no") == 0)
         dl2_setting_refuse("DATASET", study->options.dataset,
@@ -329,6 +345,7 @@ static void resolve_lists(struct dl2_study_settings *study)
             dl2_setting_refuse("TABLES", options->tables,
                                "pipeline and network, or none alone, are known, not %s",
                                tables.at[i]);
+    study->sensitivity = dl2_trainer_resolve_sensitivity(study);
     if (study->tables.count && strpbrk(study->out, ",:"))
         dl2_setting_refuse("OUT", options->out, "TABLES can't work with a comma or a colon in it");
 }
@@ -357,26 +374,78 @@ static unsigned one_number(const char *name, const char *text)
     return (unsigned)number;
 }
 
+/* GPUS: a list, or how many of those that the environment lets this process see. */
+static void resolve_cards(struct dl2_study_settings *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    const char *list = o->gpus, *seen = getenv("CUDA_VISIBLE_DEVICES");
+    study->gpus_each = o->gpus_each ? one_number("GPUS_EACH", o->gpus_each) : 1;
+    if (!list)
+        return;
+    if (strcmp(o->engine, "slurm") == 0)
+        dl2_setting_refuse("GPUS", list,
+                           "Slurm chooses the cards: GPUS_EACH and DEVICE=cuda ask for them");
+    if (strcmp(o->device, "cpu") == 0 || strcmp(o->device, "ref") == 0)
+        dl2_setting_refuse("GPUS", list, "it has no effect with DEVICE=%s", o->device);
+    const bool is_count = list[strspn(list, "0123456789")] == '\0';
+    const unsigned count = is_count ? one_number("GPUS", list) : 0;
+    if (is_count)
+        list = seen && *seen ? seen : "";
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (*list != ',' && (!is_count || study->gpus.count < count))
+            dl2_words_add(&study->gpus, dl2_text("%.*s", (int)strcspn(list, ","), list));
+        else if (*list == ',')
+            dl2_setting_refuse("GPUS", o->gpus, "a card's name is missing before a comma");
+    if (is_count && (!seen || !*seen))
+        for (unsigned i = 0; i < count; i++)
+            dl2_words_add(&study->gpus, dl2_text("%u", i));
+    if (is_count && study->gpus.count < count)
+        dl2_setting_refuse("GPUS", o->gpus, "CUDA_VISIBLE_DEVICES has fewer: %s", seen);
+    for (size_t i = 0; i < study->gpus.count && study->gpus_each > 1; i++)
+        if (dl2_words_have((struct dl2_words){study->gpus.at, i}, study->gpus.at[i]))
+            dl2_setting_refuse("GPUS", o->gpus,
+                               "card %s is there twice, and GPUS_EACH gives a training several",
+                               study->gpus.at[i]);
+    if (study->gpus.count < study->gpus_each)
+        dl2_setting_refuse("GPUS", o->gpus, "these are fewer cards than GPUS_EACH, %u",
+                           study->gpus_each);
+}
+
 static void resolve_numbers(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     study->rounds = one_number("ROUNDS", o->rounds);
+    study->retries =
+        o->retries && strcmp(o->retries, "0") != 0 ? one_number("RETRIES", o->retries) : 0;
+    if (o->train_limit)
+        study->train_limit = (unsigned)fmin(dl2_setting_seconds(o->train_limit), 1e9);
+    resolve_cards(study);
     if (o->trainers) {
         study->trainers = one_number("TRAINERS", o->trainers);
+    } else if (study->gpus.count) {
+        study->trainers = (unsigned)study->gpus.count / study->gpus_each;
     } else {
         const char *own[] = {"auto", "ref", "cpu"};
         study->trainers = 1;
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             if (strcmp(o->device, own[i]) == 0)
-                study->trainers =
-                    study->seeds.count < study->jobs ? (unsigned)study->seeds.count : study->jobs;
+                study->trainers = study->seeds.count < study->jobs &&
+                                          !(study->trainer && study->trainer->evaluates)
+                                      ? (unsigned)study->seeds.count
+                                      : study->jobs;
     }
+    if (study->gpus.count && study->trainers * (size_t)study->gpus_each > study->gpus.count)
+        dl2_setting_refuse("TRAINERS", o->trainers, "GPUS has cards for %zu at once",
+                           study->gpus.count / study->gpus_each);
     if (strchr(o->image_size, ' '))
         dl2_setting_refuse("IMAGE_SIZE", o->image_size, "one value is expected");
     if (strchr(o->batch, ' '))
         dl2_setting_refuse("BATCH", o->batch, "one value is expected");
     if (*o->forecast && !*o->decide)
         dl2_setting_refuse("FORECAST", o->forecast, "it has an effect with DECIDE=yes only");
+    if (*o->forecast && strchr(o->tolerance, '%'))
+        dl2_setting_refuse("TOLERANCE", o->tolerance,
+                           "FORECAST compares points of accuracy, and this is a part of them");
     if (*o->budget && !*o->decide)
         dl2_setting_refuse("BUDGET", o->budget, "it has an effect with DECIDE=yes only");
     if (*o->decide && study->seeds.count < 2)
@@ -432,6 +501,9 @@ void dl2_study_resolve(struct dl2_study_settings *study)
     refuse_nested(study);
     check_programs(study);
     identify(study);
+    study->trainer = dl2_trainer_resolve(study);
+    if (study->trainer && study->trainer->evaluates)
+        study->options.seeds = DL2_SEED_OF_INFERENCE;
     resolve_lists(study);
     resolve_numbers(study);
 }

@@ -2,8 +2,11 @@
 /* The forms of settings' values, and what is said of a wrong one. */
 #include "study/settings.h"
 
+#include "common/process.h"
+
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 int dl2_setting_parse_one(const char *text, void *value, struct dl2_error *error)
@@ -78,6 +81,24 @@ int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *err
                                  word);
     }
     *(const char **)value = dl2_words_join(words, " ");
+    return DL2_OK;
+}
+
+double dl2_setting_seconds(const char *time)
+{
+    char *unit;
+    const double number = strtod(time, &unit);
+    return number * (*unit == 'h' ? 3600 : *unit == 'm' ? 60 : 1);
+}
+
+int dl2_setting_parse_command(const char *text, void *value, struct dl2_error *error)
+{
+    char **words;
+    if (text[strspn(text, " \t\r\n")]) {
+        DL2_TRY(dl2_command_words(text, &words, error));
+        free(words);
+    }
+    *(const char **)value = text;
     return DL2_OK;
 }
 

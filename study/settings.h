@@ -11,11 +11,15 @@
 
 enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
 
+struct dl2_trainer;
+
 /* As given. NULL: not given. */
 struct dl2_study_options {
     const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *control,
         *tables, *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
+    const char *train_with, *evaluate_with, *weights, *result, *train_files, *sensitivity_with,
+        *gpus, *gpus_each, *retries, *train_limit;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
     const char *programs, *engine, *checkout;
@@ -35,15 +39,24 @@ struct dl2_study_settings {
     struct dl2_words archs, seeds, train_on;
     bool has_qualities; /* any of the codecs */
     unsigned jobs, trainers, rounds;
+    /* TRAIN_WITH, or EVALUATE_WITH or WEIGHTS (study/trainer.h); NULL: dl2-train trains. */
+    const struct dl2_trainer *trainer;
+    const struct dl2_trainer *sensitivity; /* SENSITIVITY_WITH, or NULL */
+    struct dl2_words gpus;                 /* slots, as CUDA_VISIBLE_DEVICES names cards */
+    unsigned gpus_each;                    /* slots of one training */
+    unsigned retries, train_limit;         /* seconds of one training; 0: no limit */
 
     const char *called;   /* the study's title */
     const char *out;      /* folder of the results, without slashes at the end */
     const char *data;     /* the original: a folder, file or address */
     const char *identity; /* the same from any folder */
     bool data_is_address, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
+    bool data_is_got;        /* named and made: Parquet files, which dl2-hub copies */
     bool elsewhere;          /* VARIANTS is an address: of tables, or of a store */
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
+    const char *container;   /* its form, as dl2-transcode identify names it: "folder"; or NULL */
     bool volumes;            /* such a dataset holds volumes */
+    bool unsplit;            /* such a dataset has no splits but the rule's */
 
     const char *external;         /* name of the external codec, or NULL */
     struct dl2_words decoding;    /* the option that tells programs its decoder */
@@ -53,7 +66,7 @@ struct dl2_study_settings {
     struct dl2_words of_external; /* those of the external codec */
     struct dl2_words tables;      /* kinds of fitted tables: pipeline, network */
     struct dl2_words of_pipeline, of_network; /* the variants that have them */
-    struct dl2_words of_control;    /* the original's images at SHORTS without loss: png@48 */
+    struct dl2_words of_control; /* the original's images at RESIZE_SHORTER without loss: png@48 */
     struct dl2_words names;         /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
@@ -68,6 +81,9 @@ int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *err
 int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_size(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_command(const char *text, void *value, struct dl2_error *error);
+/* Seconds of 90s, 30m or 2h; the form was checked. */
+double dl2_setting_seconds(const char *time);
 
 /* Prints `NAME is "VALUE": MESSAGE` on stderr and ends the program with DL2_EXIT_USAGE. */
 _Noreturn void dl2_setting_refuse(const char *name, const char *value, const char *format, ...)

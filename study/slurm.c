@@ -111,7 +111,7 @@ static struct dl2_words submission(const struct dl2_study_plan *plan, const char
     if (first->alone)
         dl2_words_add(&command, "--exclusive");
     if (first->uses_device && strncmp(study->options.device, "cuda", 4) == 0)
-        dl2_words_add(&command, "--gpus=1");
+        dl2_words_add(&command, dl2_text("--gpus=%u", study->gpus_each));
     return command;
 }
 

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "study/paths.h"
 #include "study/plan.h"
+#include "study/trainer.h"
 #include "study/work.h"
 
 #include <stdlib.h>
@@ -62,7 +63,9 @@ static bool has_changed(const struct dl2_study_settings *study, const char *stam
     if (strcmp(study->options.dataset, "demo") == 0)
         return access(dl2_text("%s/.tiles-96", study->data), F_OK) != 0;
     if (study->data_is_made)
-        return access(dl2_text("%s/train", study->data), F_OK) != 0;
+        return access(
+                   dl2_text("%s/%s", study->data, study->data_is_got ? "dl2-index.bin" : "train"),
+                   F_OK) != 0;
     const char *before = dl2_text_of_file(stamp);
     if (!study->fingerprint || !before || strcmp(before, dl2_text("%s\n", study->fingerprint)) != 0)
         return true;
@@ -82,6 +85,11 @@ static void plan_getting(const struct dl2_study_settings *study, struct dl2_step
 {
     const char *name = study->options.dataset;
     struct dl2_words command = {0};
+    if (study->data_is_got) {
+        dl2_commands_add(&step->commands,
+                         dl2_study_words(study, "dl2-hub", "get", name, study->data, NULL));
+        return;
+    }
     if (!study->scripts)
         dl2_study_fail(DL2_EXIT_FAILED,
                        "the scripts that make %s, which come with dl2-study, are "
@@ -139,6 +147,30 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
 
 /* ---- Quantisation tables */
 
+/* The same by SENSITIVITY_WITH, of a network that TRAIN_WITH has trained. */
+static const char *plan_own_sensitivity(struct dl2_study_plan *plan, const char *trained)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const struct dl2_training training = {.name = "raw",
+                                          .arch = study->archs.at[0],
+                                          .seed = dl2_seeds_in_order(study).at[0],
+                                          .validated = "raw"};
+    const char *out = dl2_text("%s/out", dl2_path_folder(trained));
+    const char *file = dl2_text("%s/%s", out, DL2_SENSITIVITY_FILE);
+    struct dl2_step *step = dl2_plan_step(plan, "tables/sensitivity", "run", file);
+    if (!step)
+        return file;
+    dl2_files_add(&step->inputs, trained);
+    dl2_plan_settings(plan, step, "sensitivity", study->sensitivity->identity);
+    dl2_commands_add(
+        &step->commands,
+        dl2_trainer_attempt(dl2_trainer_command(study, study->sensitivity, &training, out, 1), 1));
+    step->uses_device = true;
+    step->log = in_out(plan, ".make/sensitivity.log");
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
 /* How much the first network, as trained on the original from the first seed, depends on its
  * input. */
 static const char *plan_sensitivity(struct dl2_study_plan *plan)
@@ -146,6 +178,8 @@ static const char *plan_sensitivity(struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     const char *file = in_out(plan, "tables/sensitivity.json");
     const char *trained = plan_original(plan);
+    if (study->sensitivity)
+        return plan_own_sensitivity(plan, trained);
     struct dl2_step *step = dl2_plan_step(plan, "tables/sensitivity", "run", file);
     if (!step)
         return file;
@@ -191,7 +225,8 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
         dl2_words_more(&command, "--input-size", o->image_size, NULL);
     }
     if (*o->shorts)
-        dl2_words_more(&command, "--short", dl2_words_join(dl2_words_split(o->shorts), ","), NULL);
+        dl2_words_more(&command, "--resize-shorter",
+                       dl2_words_join(dl2_words_split(o->shorts), ","), NULL);
     if (area)
         dl2_words_more(&command, "--crop-area", area, NULL);
     if (filter)
@@ -479,7 +514,7 @@ void dl2_step_cells(const struct dl2_study_plan *plan, struct dl2_step *step,
     dl2_words_add_all(&own.options, cell->options);
     dl2_step_cell(plan, step, &own);
     own.options = cell->options;
-    for (size_t a = 0; a < study->archs.count; a++) {
+    for (size_t a = 0; a < study->archs.count && !study->trainer; a++) {
         own.arch = study->archs.at[a];
         own.path = dl2_text("%s%s/%s", cell->path, own.arch, cell->name);
         dl2_step_cell(plan, step, &own);
@@ -532,10 +567,10 @@ struct dl2_words dl2_training_on(const struct dl2_study_settings *study, const c
 /* What trains, to `folder`; {start} is --restart or --resume. It validates on the variant itself,
  * which is what counts, and on the original. */
 static struct dl2_words training_command(const struct dl2_study_settings *study,
-                                         const struct dl2_training *training, const char *folder)
+                                         const struct dl2_training *training, const char *folder,
+                                         unsigned at_once)
 {
     const struct dl2_study_options *o = &study->options;
-    const unsigned at_once = training->alone ? 1 : study->trainers;
     const char *threads = dl2_text("%u", dl2_study_threads(study, at_once));
     struct dl2_words command = dl2_study_words(study, "dl2-train", "{start}", NULL);
     dl2_words_add_all(&command, training->on);
@@ -552,6 +587,16 @@ static struct dl2_words training_command(const struct dl2_study_settings *study,
     return command;
 }
 
+/* The step is a command of the user's. */
+static void set_trainer(const struct dl2_study_settings *study, const struct dl2_trainer *trainer,
+                        struct dl2_step *step, const struct dl2_training *training, const char *out,
+                        unsigned at_once)
+{
+    dl2_commands_add(&step->commands, dl2_trainer_command(study, trainer, training, out, at_once));
+    step->trainer = dl2_trainer_report(study, trainer, training, at_once);
+    step->clears = trainer->resumes ? NULL : out;
+}
+
 const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
                               const char *settings, const char *subset_of)
 {
@@ -559,20 +604,28 @@ const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_trai
     const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
     const char *folder = dl2_text("%s/train/%s", training->root, label);
     const char *file = dl2_text("%s/experiment_report.json", folder);
-    struct dl2_step *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training", file);
+    const struct dl2_trainer *trainer = study->trainer;
+    const unsigned at_once = training->alone ? 1 : study->trainers;
+    struct dl2_step *step = dl2_plan_step(plan, folder + strlen(study->out) + 1,
+                                          trainer ? "trainer" : "training", file);
     if (!step)
         return file;
     dl2_plan_settings(plan, step, training->stage, settings);
     dl2_files_add_all(&step->inputs, training->inputs);
     dl2_files_add_all(&step->after, training->after);
-    dl2_commands_add(&step->commands, training_command(study, training, folder));
+    if (trainer)
+        set_trainer(study, trainer, step, training, dl2_text("%s/out", folder), at_once);
+    else
+        dl2_commands_add(&step->commands, training_command(study, training, folder, at_once));
     const char *below = training->root + strlen(study->out);
+    step->retries = study->retries;
+    step->limit = study->train_limit;
     step->label = *below ? dl2_text("%s/train/%s", strrchr(training->root, '/') + 1, label) : label;
     step->log = dl2_text("%s/log", folder);
     step->subset_of = subset_of;
     step->uses_device = true;
     step->alone = training->alone;
-    step->threads = dl2_study_threads(study, training->alone ? 1 : study->trainers);
+    step->threads = dl2_study_threads(study, at_once);
     dl2_plan_close(plan, step, is_cut_short(file, "completed"));
     return file;
 }
@@ -625,10 +678,11 @@ static const char *plan_run(struct dl2_study_plan *plan, const char *run,
     dl2_words_more(&training.lasting, "--epochs", o->epochs, NULL);
     if (after)
         training.after = *after;
-    return dl2_plan_training(
-        plan, &training,
-        dl2_text("%s %s %s %s %s", o->epochs, o->image_size, o->batch, o->device, o->train_flags),
-        NULL);
+    const struct dl2_trainer *trainer = plan->study->trainer;
+    return dl2_plan_training(plan, &training,
+                             dl2_text("%s %s %s %s %s", o->epochs, o->image_size, o->batch,
+                                      o->device, trainer ? trainer->identity : o->train_flags),
+                             NULL);
 }
 
 static const char *plan_original(struct dl2_study_plan *plan)
@@ -672,7 +726,8 @@ struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl
 {
     struct dl2_words files = {0}, before = {0};
     dl2_plan_variants(plan);
-    const char *detectable = plan_detectable(plan);
+    /* Nobody knows beforehand what a difference in one image is in metrics of others. */
+    const char *detectable = plan->study->trainer ? NULL : plan_detectable(plan);
     if (after)
         dl2_words_add_all(&before, *after);
     if (detectable)

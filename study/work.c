@@ -70,8 +70,13 @@ static const struct {
     const char *name;
     int (*run)(const char *out, const struct dl2_step *step);
 } works[] = {
-    {"run", run_commands},         {"dataset", dl2_work_dataset},   {"variants", dl2_work_variants},
-    {"measure", dl2_work_measure}, {"training", dl2_work_training}, {"report", report},
+    {"run", run_commands},
+    {"dataset", dl2_work_dataset},
+    {"variants", dl2_work_variants},
+    {"measure", dl2_work_measure},
+    {"training", dl2_work_training},
+    {"trainer", dl2_work_trainer},
+    {"report", report},
 };
 
 static bool has_made_all(const struct dl2_step *step)

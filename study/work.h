@@ -15,6 +15,7 @@ int dl2_work_dataset(const char *out, const struct dl2_step *step);
 int dl2_work_variants(const char *out, const struct dl2_step *step);
 int dl2_work_measure(const char *out, const struct dl2_step *step);
 int dl2_work_training(const char *out, const struct dl2_step *step);
+int dl2_work_trainer(const char *out, const struct dl2_step *step);
 
 /* The command, with {KEY} words replaced by NULL-ended pairs KEY, VALUE. */
 struct dl2_words dl2_work_command(struct dl2_words command, ...) __attribute__((sentinel));
@@ -22,6 +23,8 @@ struct dl2_words dl2_work_command(struct dl2_words command, ...) __attribute__((
 int dl2_work_open(const char *path);
 /* Copies a file to stdout or stderr. */
 void dl2_work_show(const char *path, int fd);
+/* The last lines of one, to a few kilobytes. */
+void dl2_work_show_end(const char *path, int fd);
 /* A line on stdout, clear of the progress line. */
 void dl2_work_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A JSON file, which must be there and whole; a new reference. */
@@ -33,5 +36,8 @@ long long dl2_work_time(const char *path);
 void dl2_work_make_folder_of(const char *path);
 /* Runs a command; prints it first where V=1 asks for that. */
 int dl2_work_run(struct dl2_words command, int out, int err);
+/* Runs the command of a training once, by dl2_child_keep(), within the step's limit. NULL if its
+ * exit status is 0, else why it failed. */
+const char *dl2_work_attempt(const struct dl2_step *step, struct dl2_words command, int log);
 
 #endif

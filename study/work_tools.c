@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
@@ -46,9 +47,8 @@ int dl2_work_open(const char *path)
     return fd;
 }
 
-void dl2_work_show(const char *path, int fd)
+static void show_text(const char *text, int fd)
 {
-    const char *text = dl2_text_of_file(path);
     fflush(stdout);
     for (size_t left = text ? strlen(text) : 0; left;) {
         const ssize_t written = write(fd, text, left);
@@ -57,6 +57,19 @@ void dl2_work_show(const char *path, int fd)
         text += written;
         left -= (size_t)written;
     }
+}
+
+void dl2_work_show(const char *path, int fd)
+{
+    show_text(dl2_text_of_file(path), fd);
+}
+
+void dl2_work_show_end(const char *path, int fd)
+{
+    enum { MOST = 4096 };
+    const char *text = dl2_text_of_file(path);
+    const size_t size = text ? strlen(text) : 0;
+    show_text(size > MOST ? dl2_next_line(text + size - MOST) : text, fd);
 }
 
 void dl2_work_say(const char *format, ...)
@@ -92,10 +105,28 @@ long long dl2_work_time(const char *path)
     return stat(path, &info) < 0 ? -1 : dl2_mtime_ns(&info);
 }
 
-int dl2_work_run(struct dl2_words command, int out, int err)
+static void show_command(struct dl2_words command)
 {
     const char *shows = getenv("V");
     if (shows && *shows && strcmp(shows, "0") != 0)
         dl2_work_say("%s", dl2_shell_command(command));
+}
+
+int dl2_work_run(struct dl2_words command, int out, int err)
+{
+    show_command(command);
     return dl2_child_run(command, out, err);
+}
+
+const char *dl2_work_attempt(const struct dl2_step *step, struct dl2_words command, int log)
+{
+    const double began = dl2_clock_wall();
+    show_command(command);
+    const int status = dl2_child_keep(command, log, log, step->limit);
+    if (status == 0)
+        return NULL;
+    if (step->limit && dl2_clock_wall() - began >= step->limit)
+        return dl2_text("it was ended after TRAIN_LIMIT, %u s", step->limit);
+    return status > 128 ? dl2_text("signal %d (%s) ended it", status - 128, strsignal(status - 128))
+                        : dl2_text("it exited with status %d", status);
 }

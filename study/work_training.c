@@ -52,26 +52,41 @@ static const char *accuracy_of(const char *report)
                : "not validated";
 }
 
-int dl2_work_training(const char *out, const struct dl2_step *step)
+/* Runs the command once; what it prints goes to `log`. NULL, or why it failed. */
+static const char *attempt(const struct dl2_step *step, const char *report, int log)
 {
-    const char *report = step->outputs.at[0], *began = dl2_text("%s.began", step->log);
-    (void)out;
-    dl2_work_make_folder_of(report);
+    const char *began = dl2_text("%s.began", step->log);
     const struct dl2_words command = dl2_work_command(
         step->commands.at[0], "{start}", can_resume(step, report) ? "--resume" : "--restart",
         "{subset}", subset(step), NULL);
     close(dl2_work_open(began));
-    const int log = dl2_work_open(step->log), status = dl2_work_run(command, log, log);
-    close(log);
-    const bool done = status == 0 && dl2_work_time(report) >= dl2_work_time(began) &&
-                      dl2_work_is_true(report, "completed");
+    const char *why = dl2_work_attempt(step, command, log);
+    if (!why &&
+        (dl2_work_time(report) < dl2_work_time(began) || !dl2_work_is_true(report, "completed")))
+        why = dl2_text("%s does not say that it is complete", report);
     unlink(began);
-    if (done) {
+    return why;
+}
+
+int dl2_work_training(const char *out, const struct dl2_step *step)
+{
+    const char *report = step->outputs.at[0];
+    (void)out;
+    dl2_work_make_folder_of(report);
+    const int log = dl2_work_open(step->log);
+    const char *why = attempt(step, report, log);
+    for (unsigned i = 0; i < step->retries && why; i++) {
+        dl2_work_say("Training %s again: %s", step->label, why);
+        why = attempt(step, report, log);
+    }
+    close(log);
+    if (!why) {
         dl2_work_say("Trained %s: %s", step->label, accuracy_of(report));
         return DL2_EXIT_OK;
     }
     dl2_progress_line_clear();
     dl2_work_show(step->log, STDERR_FILENO);
-    fprintf(stderr, "Training %s failed: its output is above, and in %s\n", step->label, step->log);
+    fprintf(stderr, "Training %s failed: %s\nIts output is above, and in %s\n", step->label, why,
+            step->log);
     return DL2_EXIT_FAILED;
 }

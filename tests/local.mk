@@ -39,6 +39,8 @@ include tests/tree/local.mk
 include tests/common/local.mk
 include tests/pixels/local.mk
 include tests/codec/local.mk
+include tests/remote/local.mk
+include tests/volumes/local.mk
 include tests/dataset/local.mk
 include tests/quality/local.mk
 include tests/transcode/local.mk

@@ -14,10 +14,10 @@
 #include "network/network.h"
 #include "pixels/augment.h"
 #include "ranks/world.h"
-#include "train/configs.h"
-#include "train/hop.h"
-#include "train/makespan.h"
-#include "train/search.h"
+#include "train/several/configs.h"
+#include "train/several/hop.h"
+#include "train/several/makespan.h"
+#include "train/several/search.h"
 #include "train/train_console.h"
 #include "train/train_options.h"
 
@@ -86,10 +86,11 @@ static struct dl2_command commands[] = {
                  "Trains for --duration or an epoch to warm up, then for --duration or a little "
                  "longer, without validation and checkpoint, and writes rate_report.json."},
     [SEVERAL] = {"several", DL2_SEVERAL, "", 0, 0, "Train the models of a list together", NULL},
-    [SEARCH] = {"search", DL2_SEARCH, "", 0, 0, "Search for the best settings",
-                "Finds the configuration with the best --goal in a space of settings, and writes "
-                "DIR/" DL2_SEARCH_FILE " [DIR: experiments/search]. Exit status: 0 if a best model "
-                "was found, also by the end of --budget, 1 if all diverged."},
+    [SEARCH] =
+        {"search", DL2_SEARCH, "", 0, 0, "Search for the best settings",
+         "Finds the configuration with the best --objective in a space of settings, and writes "
+         "DIR/" DL2_SEARCH_FILE " [DIR: experiments/search]. Exit status: 0 if a best model "
+         "was found, also by the end of --budget, 1 if all diverged."},
     [PLAN] =
         {"plan", DL2_PLANNING, "", 0, 0, "Predict how long several or a search will take",
          "Trains only the first epoch of each model on --ranks, in DIR/plan, and predicts from "
@@ -135,7 +136,7 @@ static const struct dl2_option options[] = {
      "With --ranks or mpirun: each rank trains one model at a time, from its beginning to its end, "
      "on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task), .commands = BOTH},
-    {DL2_OPTION_CHOICE, "goal", 0, "FIGURE",
+    {DL2_OPTION_CHOICE, "objective", 0, "FIGURE",
      "What models are compared by, on the first validation set: accuracy, the highest; or loss, "
      "the lowest",
      offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words,
@@ -149,14 +150,14 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "trials", 0, "N", "Number of combinations that random, halving and asha draw",
      offsetof(__typeof__(settings), search.trials), .min = 1, .max = 4096,
      .commands = DL2_SEARCH | DL2_PLANNING},
-    {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that are trained at once",
+    {DL2_OPTION_UINT, "max-concurrent", 0, "N", "Number of models that are trained at once",
      offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096,
      .commands = DL2_SEARCH | DL2_PLANNING},
-    {DL2_OPTION_UINT, "eta", 0, "N",
+    {DL2_OPTION_UINT, "reduction-factor", 0, "N",
      "Factor of halving and asha: each round is N times as long as the one before, and one of N "
      "models goes on to it",
      offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100, .commands = DL2_SEARCH},
-    {DL2_OPTION_REAL, "first-epochs", 0, "N",
+    {DL2_OPTION_REAL, "min-epochs", 0, "N",
      "Length of the first round of halving and asha, in epochs",
      offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9,
      .commands = DL2_SEARCH},
@@ -468,7 +469,7 @@ static bool open_ranks(struct dl2_world **world, int *exit_status)
     return false;
 }
 
-/* Of the table that ends a search. */
+/* The rows of the table that ends a search. */
 enum { MAX_ROWS = 20 };
 
 static void tell_round(const char *line)
@@ -693,7 +694,7 @@ static int train_in_world(void)
 /*
  * GCC's OpenMP lets threads that wait for others spin for milliseconds before they sleep. The
  * loader's workers need those processors: with spins of a tenth, training alone is as fast, and
- * training with the loader 10 to 27% faster (docs/performance.md). The runtime reads its
+ * training with the loader 10 to 27% faster (docs/measurements/train.md). The runtime reads its
  * environment before main() begins, so a program that is going to train starts itself again.
  */
 static void spin_shortly(char **argv)
@@ -721,7 +722,7 @@ static int check_several(const struct dl2_common_options *common)
         {searches && rounds && settings.plan, "algorithm",
          "of a plan is grid or random: how far a model trains with halving and asha depends on "
          "results"},
-        {!searches, "algorithm,trials,at-once", "needs --space"},
+        {!searches, "algorithm,trials,max-concurrent", "needs --space"},
         {settings.configs, "space", "excludes --configs"},
         {!settings.hop, "in-database", "needs --hop"},
         {config->loader.mask, "in-database", "excludes --mask: tables hold no masks"},
@@ -731,7 +732,7 @@ static int check_several(const struct dl2_common_options *common)
         {settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes, "share",
          "decode needs --cache-decoded: how much of the decoded images may stay in memory for all "
          "models"},
-        {!rounds, "eta,first-epochs", "needs --algorithm halving or asha"},
+        {!rounds, "reduction-factor,min-epochs", "needs --algorithm halving or asha"},
         {search->algorithm == DL2_SEARCH_GRID, "trials", "has no effect on a grid"},
     };
     return dl2_program_refuse(&program, common, rules, sizeof rules / sizeof *rules);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
+/* The report of a run: experiment_report.json (docs/formats/train.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/scope.h"
@@ -369,8 +369,9 @@ static void note_samples(struct dl2_run *run, const double *figures)
     } notes[] = {
         {PADDED, "volumes are smaller than --image-size: they are in the middle of their patches, "
                  "among zeros without labels"},
-        {NO_FOREGROUND, "patches were to show foreground (--foreground), and their volumes have "
-                        "none: they show any part"},
+        {NO_FOREGROUND,
+         "patches were to show foreground (--oversample-foreground), and their volumes have "
+         "none: they show any part"},
     };
     const unsigned ranks = dl2_world_size(run->config->world);
     double unusual[DL2_UNUSUAL];

@@ -301,7 +301,7 @@ static int make_model(struct dl2_fit *fit, const char *settings,
     DL2_TRY(give_settings(fit, settings, error));
     if (fit->command.config.optimizer.accumulate != 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "\"accumulate\": nobody knows how many images will come: give a "
+                             "\"grad-accum\": nobody knows how many images will come: give a "
                              "larger \"batch\"");
     DL2_TRY(open_run(fit, 0, limits, error));
     struct dl2_run *run = run_of(fit);

@@ -72,7 +72,7 @@ int dl2_fit_save(struct dl2_fit *fit, struct dl2_bytes *out, struct dl2_error *e
 /*
  * The order of an epoch of dl2-train, on one rank: the numbers of `count` training images, from 0,
  * to order[0] to order[count - 1]. Options that change what an epoch has (--balanced, --repeats,
- * --draws, --shuffle-chunk) are left out.
+ * --num-samples, --shuffle-chunk) are left out.
  */
 int dl2_fit_order(uint32_t count, uint64_t seed, uint64_t epoch, uint32_t *order,
                   struct dl2_error *error);

@@ -71,7 +71,7 @@ static bool asked_to_stop(const struct dl2_run *run)
     return run->config->run.stop && *run->config->run.stop;
 }
 
-/* Of a run that waits for the feed. */
+/* Stops a run that waits for the feed. */
 static int stop_waiting(struct dl2_run *run, struct dl2_error *error)
 {
     run->decision = DL2_RUN_STOP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How fast a run trains: passes of loop.c that end by the clock, and a report of their own
- * (docs/formats.md, dl2-rate/1). */
+ * (docs/formats/train.md, dl2-rate/1). */
 #include "common/json.h"
 #include "ranks/world.h"
 #include "train/run.h"

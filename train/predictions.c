@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one image. All 0: not known, so that the ranks' sums are each image's own figures. */
+/* The figures of one image. All 0: not known, so that the ranks' sums are each image's own
+ * figures. */
 enum { CLASS, RANK, LOSS, FIGURES }; /* class + 1; rank of the target's logit, from 1 */
 
 /* The file's columns after the key. */

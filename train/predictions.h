@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a network says of each image of a validation set: the class, whether it is right, and the
- * loss. The file (docs/formats.md, "Predictions") opens with numpy.load().
+ * loss. The file (docs/formats/train.md, "Predictions") opens with numpy.load().
  *
  * Threads: one, the device's.
  */

@@ -3,9 +3,9 @@
  * Training runs, private to the files of the trainer; others include trainer.h. Each file calls
  * only files below it:
  *
- *     hop.c          streams of models that visit the ranks, each a run
- *     visit.c        a part of such a run on one rank
- *     in_database.c  a visit's training, by the database that has the images
+ *     several/hop.c  streams of models that visit the ranks, each a run
+ *     several/visit.c  a part of such a run on one rank
+ *     several/in_database.c  a visit's training, by the database that has the images
  *     measure.c      passes that tell how fast a run trains
  *     evaluate.c     validates the weights of a file
  *     sensitivity.c  how much such a network's loss depends on its input
@@ -32,9 +32,9 @@
 #include "common/monitor.h"
 #include "dataset/dataset.h"
 #include "network/network.h"
-#include "train/budget.h"
 #include "train/checkpoint.h"
 #include "train/feed.h"
+#include "train/several/budget.h"
 #include "train/trainer.h"
 
 struct dl2_run_data {

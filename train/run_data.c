@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream's datasets, their partitions, and the feeds of batches from them. */
 #include "codec/codec.h"
-#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
-#include "dataset/volume.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sample_plan.h"
 #include "loader/sampler.h"
 #include "network/arch.h"
+#include "remote/remote_options.h"
 #include "train/run.h"
+#include "volumes/volume.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
         options.subset = *subset;
     options.remote =
         dl2_remote_options_of(&stream->config->data.remote, path,
-                              any_dataset(&stream->config->data, dl2_dataset_is_remote));
+                              any_dataset(&stream->config->data, dl2_is_address));
     if (dl2_members_are_chosen(&stream->config->data.members))
         options.members =
             dl2_members_of(&stream->config->data.members, path,
@@ -445,7 +445,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
     return loader;
 }
 
-/* Of several sources, all take the images from one cache, and share out the workers. */
+/* Several sources take the images from one cache, and share out the workers. */
 static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
                         struct dl2_loader_config *config, struct dl2_error *error)
 {

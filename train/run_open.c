@@ -170,7 +170,7 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     return network;
 }
 
-/* Of a stage's images, in pixels. */
+/* The largest width of the stages' images, in pixels. */
 static size_t largest_width(const struct dl2_stream *stream)
 {
     size_t width = 1;

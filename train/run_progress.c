@@ -47,7 +47,7 @@ void dl2_run_note_unusual(struct dl2_run *run, const char *what, const double co
 
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
 {
-    /* Of models that are trained together, the first shows how far all are. */
+    /* The first of models that are trained together shows how far all are. */
     for (const struct dl2_run *before = run->stream->runs; before < run; before++)
         if (!dl2_run_is_over(before))
             return;

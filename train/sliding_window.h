@@ -21,8 +21,8 @@
 #ifndef DL2_TRAIN_SLIDING_WINDOW_H
 #define DL2_TRAIN_SLIDING_WINDOW_H
 
-#include "dataset/volume.h"
 #include "loader/loader.h"
+#include "volumes/volume.h"
 
 /* The windows along an axis of `size` voxels, both at least 1. */
 size_t dl2_window_count(size_t size, size_t window);
@@ -33,7 +33,7 @@ size_t dl2_window_first(size_t size, size_t window, size_t index);
 void dl2_window_weights(float *weights, size_t window);
 
 struct dl2_sliding_window {
-    /* Of the loader's settings the patch's size, channels, batch and normalization; dtype is
+    /* The loader's settings for the patch's size, channels, batch and normalization; dtype is
      * DL2_FLOAT32, layout DL2_NHWC. */
     const struct dl2_loader_config *loader;
     unsigned classes;

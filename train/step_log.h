@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A line for each step of a run, in a file that a resumed run goes on with (docs/formats.md,
+ * A line for each step of a run, in a file that a resumed run goes on with (docs/formats/train.md,
  * "Steps").
  *
  * Threads: one.

@@ -4,10 +4,10 @@
 #include "codec/external.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "loader/loader_options.h"
 #include "network/arch.h"
+#include "remote/remote_options.h"
 #include "train/checkpoint.h"
 
 #include <ctype.h>
@@ -404,7 +404,7 @@ const struct dl2_option dl2_train_options[] = {
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
      AT(run.pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = TRAINS,
-     .also = "finetune,init,checkpoint-path", .basic = true},
+     .also = "weights,finetune,init,checkpoint-path", .basic = true},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
@@ -462,7 +462,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
      .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
      .also = "batch-size,bs", .basic = true},
-    {DL2_OPTION_UINT, "accumulate", 0, "N",
+    {DL2_OPTION_UINT, "grad-accum", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
      .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS,
      .also = "grad-accum-steps,gradient-accumulation-steps"},
@@ -495,7 +495,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
      AT(optimizer.warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5",
      .roles = MODEL, .commands = TRAINS},
-    {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run",
+    {DL2_OPTION_REAL, "min-lr", 0, "RATE", "Learning rate at the end of the run",
      AT(optimizer.end_lr), .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr",
      .roles = MODEL, .commands = TRAINS, .also = "min-lr,lr-min"},
     {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum; beta1 of adamw", AT(optimizer.momentum),
@@ -760,12 +760,6 @@ static int check_labels(const struct dl2_train_config *config, const struct dl2_
     return 0;
 }
 
-/* Where weights of images are expected. */
-static bool names_weights(const char *path)
-{
-    return is_of_pytorch(path) || ends_with(path, (const char *const[]){".safetensors", NULL});
-}
-
 /* Refuses options that exclude each other or that would have no effect. */
 static int check_effects(struct dl2_train_settings *settings, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
@@ -786,9 +780,6 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "needs --pretrained FILE: it trains the last layer alone, on the other layers of a "
          "network "
          "that has learned something"},
-        {names_weights(config->loader.weights_file), "weights",
-         "is a file of lines KEY WEIGHT, how often each image is drawn; --pretrained FILE starts "
-         "from a network's weights"},
         {is_of_pytorch(config->run.pretrained), "pretrained", FOR_PYTORCH},
         {!sizes_noise && !config->loader.mask, "classes",
          "needs --mask, or --loader synthetic without --data"},
@@ -798,7 +789,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.synthetic,
          "train-split,samples,label-field,image-extension,frame-step,frame-sampling,"
          "normalization,window,"
-         "foreground,cold",
+         "oversample-foreground,cold",
          "has no effect on synthetic data"},
         {config->data.synthetic, "val,keep-best",
          "has no effect on synthetic data, which is not validated"},
@@ -909,7 +900,7 @@ int dl2_train_options_check_rates(struct dl2_train_config *config,
     if (isnan(optimizer->beta2))
         optimizer->beta2 = facts->beta2;
     if (optimizer->end_lr > optimizer->lr)
-        return dl2_program_usage_error(program, "--end-lr %g is above --lr %g", optimizer->end_lr,
+        return dl2_program_usage_error(program, "--min-lr %g is above --lr %g", optimizer->end_lr,
                                        optimizer->lr);
     if (optimizer->nesterov && optimizer->momentum == 0)
         return dl2_program_usage_error(program, "--nesterov needs a --momentum above 0");

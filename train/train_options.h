@@ -41,7 +41,7 @@ int dl2_parse_duration(const char *text, void *value, struct dl2_error *error);
 struct dl2_train_settings dl2_train_defaults(void);
 
 /*
- * Of an evaluation: sets the options that were not given to those of the file's run, and
+ * Sets an evaluation's options that were not given to those of the file's run, and
  * config.run.origin. Call it before dl2_train_options_check(). Returns 0, or an exit status after
  * an error message.
  */

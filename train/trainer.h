@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run: one or several stages of data under one schedule, validation on any number of
- * sets, checkpoints to resume from, and a report (docs/formats.md, dl2-experiment/1) that is
+ * sets, checkpoints to resume from, and a report (docs/formats/train.md, dl2-experiment/1) that is
  * updated after every epoch.
  *
  * An epoch here is a pass over a stage's training images. A run's position is a real number of
@@ -18,7 +18,7 @@
  *
  * With loader.partitions a run is made of visits: it trains on one partition of the images, writes
  * its checkpoint, and stops. Resumed with each of the partitions once, in any order, it has trained
- * for an epoch. train/hop.h does that with several models on several ranks.
+ * for an epoch. train/several/hop.h does that with several models on several ranks.
  *
  * Threads: one; the loader and the device have threads of their own.
  */
@@ -75,7 +75,7 @@ struct dl2_train_data {
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset, or of masks */
     uint64_t synthetic_images;
-    /* Of several models: each has an order and crops of its own, by its loader.seed, and all take
+    /* Each of several models has an order and crops of its own, by its loader.seed, and all take
      * their images from one cache of decoded images. Else all train on the same batches. */
     bool own_batches;
     double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */

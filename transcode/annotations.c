@@ -3,14 +3,14 @@
  * is wrong, and then as text, whose elements are written anew one by one. */
 #include "transcode/annotations.h"
 
+#include "annotations/annotations.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
 #include "common/scope.h"
-#include "dataset/annotations.h"
 #include "pixels/resolution.h"
-#include "transcode/sidecar_files.h"
-#include "transcode/variant_state.h"
+#include "transcode/variant/sidecar_files.h"
+#include "transcode/variant/variant_state.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

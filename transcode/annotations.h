@@ -8,7 +8,7 @@
  *   data.yaml  Ultralytics': without `path`, which leads to the source's images
  *
  * They have the same names in a variant, also in a packed one; on a server it has none. YOLO's
- * label files are sidecars (transcode/sidecar_files.h).
+ * label files are sidecars (transcode/variant/sidecar_files.h).
  *
  * Threads: one at a time.
  */
@@ -16,7 +16,7 @@
 #define DL2_TRANSCODE_ANNOTATIONS_H
 
 #include "common/progress.h"
-#include "transcode/variant.h"
+#include "transcode/variant/variant.h"
 
 /* Lists the files of a source that may be annotations, in source->annotations. `root`: its folder.
  */

@@ -13,7 +13,7 @@
 #include "common/memory.h"
 #include "dataset/dataset.h"
 #include "dataset/sidecars.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 
 /* Zeroed at first. */
 struct dl2_clip_packer {

@@ -117,6 +117,7 @@ int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
         out->bands = source->info.left_out > 0;
         out->black = source->nearly_black;
         out->metadata = source->metadata_rule == DL2_METADATA_KEEP && source->written.partial;
+        out->turned = source->info.orientation > 1;
     }
     if (!source->described)
         return DL2_OK;
@@ -161,6 +162,8 @@ void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
         fputs(",\"source_black\":true", out);
     if (reduction->metadata)
         fputs(",\"source_metadata\":true", out);
+    if (reduction->turned)
+        fputs(",\"source_turned\":true", out);
 }
 
 int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, struct dl2_error *error)
@@ -176,6 +179,7 @@ int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, stru
         .bands = json_is_true(json_object_get(line, "source_bands")),
         .black = json_is_true(json_object_get(line, "source_black")),
         .metadata = json_is_true(json_object_get(line, "source_metadata")),
+        .turned = json_is_true(json_object_get(line, "source_turned")),
     };
     while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
         reduction->fate++;
@@ -204,7 +208,8 @@ bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
            (!reduction->frames || add_one(sums, "reduced", "several frames")) &&
            (!reduction->bands || add_one(sums, "reduced", "further bands")) &&
            (!reduction->black || add_one(sums, "reduced", "data of 12 bits, now nearly black")) &&
-           (!reduction->metadata || add_one(sums, "left_out", "EXIF or XMP"));
+           (!reduction->metadata || add_one(sums, "left_out", "EXIF or XMP")) &&
+           (!reduction->turned || add_one(sums, "turned", "EXIF orientation"));
 }
 
 char *dl2_reduction_describe(const json_t *sums)
@@ -217,6 +222,7 @@ char *dl2_reduction_describe(const json_t *sums)
         {"dropped", "colours that are not sRGB, stored WITHOUT their description"},
         {"reduced", "reduced to one image of 8 bits, gray or RGB, without alpha"},
         {"left_out", "metadata left out, which is damaged, too large for the codec, or in parts"},
+        {"turned", "turned upright; programs that ignore orientations show the source as stored"},
     };
     char *text = NULL;
     size_t size;

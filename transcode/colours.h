@@ -43,6 +43,7 @@ struct dl2_reduction {
     bool bands;    /* the source has further bands */
     bool black;    /* the source has data of 12 bits in 16: dl2_image_is_nearly_black() */
     bool metadata; /* the source has EXIF or XMP that was to be kept and is not there */
+    bool turned;   /* the source's EXIF orientation turned it upright */
 };
 
 /* A source image's facts; zeroed before first use. */

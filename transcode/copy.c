@@ -8,11 +8,11 @@
 #include "common/scope.h"
 #include "common/thread.h"
 #include "dataset/tell.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 #include "quality/image_dataset.h"
 #include "transcode/clip_packer.h"
-#include "transcode/output_folder.h"
-#include "transcode/sidecar_files.h"
+#include "transcode/variant/output_folder.h"
+#include "transcode/variant/sidecar_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,10 +62,10 @@ struct copy {
     struct reading *readings;         /* a slot each */
     bool packed;                      /* DEST is a container, not class folders */
     json_t *summary;                  /* SOURCE's dl2-variant.json, for DEST; NULL: it has none */
-    /* Of a container: another one once an image of SOURCE, what lies beside it, or the summary
+    /* A container has another one once an image of SOURCE, what lies beside it, or the summary
      * changes. */
     char origin[DL2_FACTS_ORIGIN_DIGITS + 1];
-    /* Of class folders: the keys of SOURCE's images, sorted, and which of these were copied; what
+    /* For class folders: the keys of SOURCE's images, sorted, and which of these were copied; what
      * lay in DEST before; its files that earlier copies have written, and those of this one; and
      * what could not be written beside images. */
     const char **keys;
@@ -211,7 +211,7 @@ static bool is_current(const struct copy *copy)
     const char *dest = copy->options->dest;
     everything.by_frame = true;
     everything.samples = packs_clips(copy) ? DL2_SAMPLES_CLIPS : DL2_SAMPLES_IMAGES;
-    if (copy->options->force || dl2_dataset_is_remote(dest) ||
+    if (copy->options->force || dl2_is_address(dest) ||
         dl2_dataset_open(dest, &everything, &there, NULL) < 0)
         return false;
     bool same = !strcmp(dl2_dataset_container(there), copy->options->pack.container) &&
@@ -709,7 +709,7 @@ int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result
     int status = dl2_output_begin_copy(options, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);
-    if (status == DL2_ERR_LOST && copy.writer && dl2_dataset_is_remote(options->dest))
+    if (status == DL2_ERR_LOST && copy.writer && dl2_is_address(options->dest))
         dl2_writer_leave(copy.writer);
     dl2_writer_close(copy.writer);
     dl2_clip_packer_free(&copy.clip);

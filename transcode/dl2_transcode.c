@@ -6,15 +6,15 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/tell.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 #include "quality/image_dataset.h"
 #include "transcode/copy.h"
-#include "transcode/fit_tables.h"
 #include "transcode/frames.h"
-#include "transcode/output_folder.h"
 #include "transcode/survey.h"
+#include "transcode/tables/fit_tables.h"
 #include "transcode/transcode_options.h"
-#include "transcode/variant.h"
+#include "transcode/variant/output_folder.h"
+#include "transcode/variant/variant.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -54,8 +54,9 @@ static struct dl2_command commands[] = {
                     "files that cannot be read. Nothing is written but the FILEs of options."},
     [DL2_IDENTIFY] =
         {"identify", DL2_IDENTIFIES, "SOURCE", 1, 1, "Say name, size and fingerprint, for scripts",
-         "Prints name, container, images, bytes, classes, \"complete no\" of a variant "
-         "that is not finished, and a fingerprint that changes with anything in "
+         "Prints name, container, images, bytes, classes, \"splits no\" where no names are of "
+         "splits, \"complete no\" of a variant that is not finished, and a fingerprint that "
+         "changes with anything in "
          "SOURCE; one line each, the word and the value with a tab between them. Only "
          "names and sizes are looked at."},
     [DL2_FIT_TABLES] = {"fit-tables", DL2_FITS, "SOURCE FILE", 2, 2,
@@ -83,13 +84,14 @@ static struct dl2_program program = {
         "  $ dl2-transcode survey photos\n"
         "  $ dl2-transcode identify photos\n"
         "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
-        "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
+        "  $ dl2-transcode --q 50,70 --resize-shorter 160,320,full photos variants\n"
         "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
         "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
         "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
         "  $ dl2-transcode --codec jp2 --q 10,50,90 scans scan-variants\n"
         "  $ dl2-transcode copy --container=tar photos shards\n"
-        "  $ dl2-transcode frames --fps 8 --short 128 --q 85 --container=gulp videos clips\n"
+        "  $ dl2-transcode frames --fps 8 --resize-shorter 128 --q 85 --container=gulp videos "
+        "clips\n"
         "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
         "  $ dl2-transcode copy photos 'postgresql:///mydb?table=photos'\n"
         "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
@@ -367,9 +369,10 @@ static int print_identity(const struct dl2_dataset *dataset)
         snprintf(clips, sizeof clips, "%s\t%zu\n", kind == DL2_SAMPLE_CLIP ? "clips" : "volumes",
                  dl2_dataset_count(dataset));
     printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
-           "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
+           "\nclasses\t%u\n%s%sfingerprint\t%016" PRIx64 "\n",
            DL2_SHOWN(name), dl2_dataset_container(dataset), clips, dl2_dataset_image_count(dataset),
            dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset),
+           dl2_dataset_has_parts(dataset) ? "" : "splits\tno\n",
            dl2_dataset_is_incomplete(dataset) ? "complete\tno\n" : "", fingerprint);
     return DL2_OK;
 }
@@ -453,15 +456,16 @@ static int select_frames(void)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "frames needs --fps N, frames of each second");
     if (!arguments.sizes[DL2_SHORT] && given("filter"))
-        return dl2_error_set(&error, DL2_ERR_ARGUMENT,
-                             "--filter has no effect: no frame is resized; give --short N");
+        return dl2_error_set(
+            &error, DL2_ERR_ARGUMENT,
+            "--filter has no effect: no frame is resized; give --resize-shorter N");
     DL2_TRY(dl2_select_targets(&selection, &error));
     options->targets = selection.targets;
     options->target_count = selection.target_count;
     if (selection.target_count != 1)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "frames makes one dataset: give --codec one codec, --q one quality, "
-                             "and --short one length");
+                             "and --resize-shorter one length");
     if (selection.targets[0].codec->video)
         return dl2_error_set(&error, DL2_ERR_ARGUMENT,
                              "frames encodes frames as images; leave the word out for %s, which "
@@ -598,9 +602,9 @@ static int run(char **places, size_t count)
             &program, "--shuffle has no effect: --container=%s has no order", container);
     const char *idle = dest ? find_idle_packing(dest) : NULL;
     if (idle)
-        return dl2_program_usage_error(
-            &program, "--%s has no effect: DEST is %s", idle,
-            dl2_dataset_is_remote(dest) ? "no folder, and is made as a whole" : "a table");
+        return dl2_program_usage_error(&program, "--%s has no effect: DEST is %s", idle,
+                                       dl2_is_address(dest) ? "no folder, and is made as a whole"
+                                                            : "a table");
     return run_command(command, dest ? NULL : places[1]);
 }
 

@@ -3,8 +3,8 @@
  * it to the encoder of every variant that lacks the clip. On any thread. */
 #include "codec/video_encoder.h"
 #include "common/clock.h"
-#include "transcode/output_folder.h"
 #include "transcode/transcoder.h"
+#include "transcode/variant/output_folder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +166,7 @@ static void add_reduction(struct dl2_reduction *sum, struct dl2_reduction *frame
     sum->frames |= frame->frames;
     sum->bands |= frame->bands;
     sum->black |= frame->black;
+    sum->turned |= frame->turned;
 }
 
 /* Hands worker->shown to the encoder of a variant, which begins with the first frame. */

@@ -7,9 +7,9 @@
  * levels from the lowest to the highest.
  */
 #include "common/clock.h"
-#include "dataset/volume.h"
-#include "dataset/volume_slices.h"
 #include "transcode/transcoder.h"
+#include "volumes/volume.h"
+#include "volumes/volume_slices.h"
 
 #include <math.h>
 #include <stdlib.h>

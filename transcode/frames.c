@@ -9,8 +9,8 @@
 #include "common/thread.h"
 #include "dataset/tell.h"
 #include "pixels/resize.h"
-#include "transcode/output_folder.h"
-#include "transcode/source_items.h"
+#include "transcode/variant/output_folder.h"
+#include "transcode/variant/source_items.h"
 
 #include <ctype.h>
 #include <errno.h>

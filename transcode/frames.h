@@ -3,7 +3,7 @@
  * dl2-transcode frames: a dataset of videos becomes one of clips of images, in class folders,
  * GulpIO or tar.
  *
- * Of each video, frame k of its clip is the frame that is shown at (k + 1/2) / rate seconds, for
+ * Frame k of a video's clip is the frame that is shown at (k + 1/2) / rate seconds, for
  * all such times before the last frame ends; the first frame is shown from 0 on. So a frame that is
  * shown at several of these times comes as often. A video that is too short for any gives its first
  * frame.
@@ -22,7 +22,7 @@
 /* Frames of a clip at most: their numbers have five digits. */
 enum { DL2_FRAMES_MOST = 100000 };
 
-/* Of the whole DEST, with what earlier runs made. */
+/* Counts the whole DEST, with what earlier runs made. */
 struct dl2_frames_result {
     size_t clips, written; /* all, and those of this run */
     size_t failed;         /* videos that cannot be read, and lines of lists without a video */

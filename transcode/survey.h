@@ -21,10 +21,11 @@
 
 enum { DL2_SURVEY_BITS = 3, DL2_SURVEY_LEVELS = 4 };
 
-/* *out is dl2-survey/1 (docs/formats.md), a new reference. Images that cannot be read are no error,
- * but listed. The result is the same for any number of jobs. The file of groups, unless `groups` is
- * NULL, has all images, one that has no near duplicate in a group of its own (docs/formats.md). Of
- * the options: source, samples, members, decode, jobs and progress. */
+/* *out is dl2-survey/1 (docs/formats/transcode.md), a new reference. Images that cannot be read are
+ * no error, but listed. The result is the same for any number of jobs. The file of groups, unless
+ * `groups` is NULL, has all images, one that has no near duplicate in a group of its own
+ * (docs/formats/transcode.md). Of the options: source, samples, members, decode, jobs and
+ * progress. */
 int dl2_survey(const struct dl2_transcode_options *options, const char *groups, json_t **out,
                struct dl2_error *error);
 

@@ -21,10 +21,10 @@
 #include "common/progress.h"
 #include "common/work_part.h"
 #include "dataset/dataset.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
-#include "transcode/target.h"
+#include "transcode/target/target.h"
 
 #include <stdint.h>
 
@@ -40,8 +40,8 @@ struct dl2_transcode_target {
 
 struct dl2_world;
 
-/* Of all tasks of dl2-transcode: copy (transcode/copy.h) and others use what their headers say.
- */
+/* The options of all tasks of dl2-transcode: copy (transcode/copy.h) and others use what their
+ * headers say. */
 struct dl2_transcode_options {
     const char *source, *dest;
     enum dl2_samples samples;         /* clips stay clips; each of their frames is an image here */

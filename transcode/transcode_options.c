@@ -4,7 +4,7 @@
 #include "codec/video_encoder.h"
 
 #include "dataset/subset_options.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 #include "transcode/colours.h"
 #include "transcode/frames.h"
 
@@ -91,7 +91,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "JPEG of RGB, "
      "CMYK or arithmetic codes",
      AT(run.never_larger), .words = no_yes, .commands = DL2_ENCODES},
-    {DL2_OPTION_TEXT, "short", 0, "LIST",
+    {DL2_OPTION_TEXT, "resize-shorter", 0, "LIST",
      "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
      "is a variant of its own, as jpeg-75@320; smaller images keep their size; frames takes one "
      "length",
@@ -252,7 +252,8 @@ char *dl2_transcode_details(void)
         "written, a source of another size or time, other options, another version of the "
         "codec's library. A run that was killed leaves no half-written file; run it again to "
         "complete it.\n\n"
-        "With --short, --max-side or --fit, images become smaller and never larger, with their "
+        "With --resize-shorter, --max-side or --fit, images become smaller and never larger, with "
+        "their "
         "aspect. Masks beside them (of the image's size, gray or with a palette, or called "
         "NAME.mask.EXT or NAME.seg.EXT) get the same size, by the nearest pixel. Coordinates in "
         "other files beside them stay those of the source. Variants in folders get SOURCE's files "

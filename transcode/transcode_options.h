@@ -3,7 +3,7 @@
 #ifndef DL2_TRANSCODE_TRANSCODE_OPTIONS_H
 #define DL2_TRANSCODE_TRANSCODE_OPTIONS_H
 
-#include "transcode/select_targets.h"
+#include "transcode/target/select_targets.h"
 
 /* The commands, in their order; as bits, the rows' `commands`. */
 enum dl2_transcode_command {
@@ -26,7 +26,7 @@ enum {
     DL2_FITS = 1 << DL2_FIT_TABLES,
 };
 
-/* Of a struct dl2_transcode_arguments. */
+/* The rows of a struct dl2_transcode_arguments. */
 extern const struct dl2_option dl2_transcode_rows[];
 
 /* This build's codecs and containers, one line each, then what encoding does: the details of that

@@ -19,10 +19,10 @@
 #include "quality/image_dataset.h"
 #include "transcode/clip_packer.h"
 #include "transcode/masks.h"
-#include "transcode/output_folder.h"
 #include "transcode/reuse.h"
 #include "transcode/transcode.h"
-#include "transcode/variant.h"
+#include "transcode/variant/output_folder.h"
+#include "transcode/variant/variant.h"
 
 #include <pthread.h>
 
@@ -66,7 +66,7 @@ struct dl2_clip_notes {
     struct dl2_left_out beside; /* frames but the first */
 };
 
-/* Of an image and a variant: a new record, or why there is none. */
+/* What became of an image in a variant: a new record, or why there is none. */
 struct dl2_transcode_outcome {
     struct dl2_record record;
     struct dl2_bytes encoded; /* of a packed variant: to be put there in order */

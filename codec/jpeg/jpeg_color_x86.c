@@ -21,7 +21,7 @@ static void rgb_block(const uint8_t *restrict y, const uint8_t *restrict cb,
     const vector middle = OP(set1_epi16)(128), rounding = OP(set1_epi32)(HALF);
     const vector green_factors =
         OP(set1_epi32)((int)((uint32_t)(uint16_t)GREEN_CB | (uint32_t)GREEN_CR << 16));
-    /* Of a lane's bytes r0 .. r7, g0 .. g7 and b0 .. b7: the first 16 in turns, and the last 8. */
+    /* A lane's bytes r0 .. r7, g0 .. g7 and b0 .. b7 in turns: the first 16, and the last 8. */
     const vector rg_first =
         BROADCAST(_mm_setr_epi8(0, 8, -1, 1, 9, -1, 2, 10, -1, 3, 11, -1, 4, 12, -1, 5));
     const vector b_first =

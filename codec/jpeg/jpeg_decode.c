@@ -11,7 +11,7 @@
  * its shift. Otherwise they come from the whole file up to the rectangle's end; rows above it are
  * entropy-decoded only (a component that isn't needed has no inverse DCT). This takes 0.69 to 0.92
  * times as long as pixels, although libjpeg can't crop the columns of raw output (crops of 8 to
- * 100%; docs/performance.md).
+ * 100%; docs/measurements/codec.md).
  *
  * Pixels: rows above are skipped and columns cropped by libjpeg-turbo, which is exact only away
  * from the edges of what it decodes: fancy upsampling looks at the neighbouring chroma. So a margin

@@ -154,7 +154,7 @@ static __attribute__((noinline)) struct lane lane_slow(struct lane lane, struct 
 }
 
 /*
- * Of four lanes, none waits for the arithmetic at a block's end, and a branch would be predicted
+ * None of four lanes waits for the arithmetic at a block's end, and a branch would be predicted
  * wrongly once a block. A lane that is `alone` waits for it at each step, and does better to guess.
  */
 INLINE void lane_step(struct lane *lane, struct stream *stream, const unsigned window,

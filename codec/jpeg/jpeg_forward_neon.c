@@ -165,7 +165,7 @@ static inline uint8x8_t quantise_eight(const int16_t *block,
 static uint64_t quantise_neon(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                               uint16_t *out)
 {
-    /* Of each eight bytes, a bit. */
+    /* A bit for each of eight bytes. */
     const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     uint8x16_t flags[4];
 #pragma GCC unroll 4

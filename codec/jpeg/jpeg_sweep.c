@@ -3,15 +3,12 @@
 
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_forward.h"
-#include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "common/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Levels change the best tables, and these the levels. */
-enum { TRELLIS_PASSES = 2 };
 enum { SIDE = 8, PIXELS = DL2_JPEG_FORWARD_PIXELS, MAX_SIDE = 65500 };
 
 /* A component: its samples of a row of MCUs, and the coefficients of that row or of all. */
@@ -39,8 +36,6 @@ struct dl2_jpeg_sweep {
     enum dl2_jpeg_codes_kind tables;
     struct dl2_jpeg_coders standard[2], optimised[2]; /* of luma and chroma */
     struct dl2_jpeg_writer *writers;
-    const struct dl2_jpeg_trellis **trellises; /* of each file, or NULL */
-    int16_t *chosen; /* what a trellis makes of the coefficients; NULL: not needed yet */
     size_t count, room;
 };
 
@@ -98,10 +93,8 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
     sweep->tables = tables;
     sweep->room = count;
     sweep->writers = dl2_alloc_aligned(count, sizeof *sweep->writers);
-    sweep->trellises = dl2_calloc(count, sizeof *sweep->trellises);
-    const int status = sweep->writers && sweep->trellises
-                           ? sweep_make_planes(sweep, error)
-                           : dl2_error_memory(error, "%zu JPEG encoders", count);
+    const int status = sweep->writers ? sweep_make_planes(sweep, error)
+                                      : dl2_error_memory(error, "%zu JPEG encoders", count);
     if (status < 0)
         dl2_jpeg_sweep_free(sweep);
     else
@@ -110,8 +103,7 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
 }
 
 int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
-                       const struct dl2_jpeg_trellis *trellis, struct dl2_bytes *out,
-                       struct dl2_error *error)
+                       struct dl2_bytes *out, struct dl2_error *error)
 {
     if (sweep->count == sweep->room)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more JPEGs than planned");
@@ -119,7 +111,6 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
         dl2_jpeg_coder_set(&sweep->standard[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
         dl2_jpeg_coder_set(&sweep->standard[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
     }
-    sweep->trellises[sweep->count] = trellis;
     struct dl2_jpeg_writer *const writer = &sweep->writers[sweep->count++];
     DL2_TRY(dl2_jpeg_writer_begin(writer, cinfo, out, error));
     return sweep->tables ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->standard, error);
@@ -228,25 +219,17 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
     }
 }
 
-/* A row of MCUs of the coefficients, or of others that are laid out alike. */
-static struct dl2_jpeg_blocks sweep_row(const struct dl2_jpeg_sweep *sweep,
-                                        const int16_t *coefficients, uint32_t row)
+struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
 {
     struct dl2_jpeg_blocks blocks = {.mcus = sweep->mcus_x, .components = sweep->components};
     for (uint32_t c = 0; c < sweep->components; c++) {
         const struct sweep_plane *const plane = &sweep->planes[c];
         blocks.across[c] = c ? 1 : sweep->across;
         blocks.down[c] = plane->rows;
-        blocks.blocks[c] =
-            coefficients + (plane->coefficients - sweep->coefficients) + row * plane->next;
+        blocks.blocks[c] = plane->coefficients + row * plane->next;
         blocks.stride[c] = SIDE * plane->width;
     }
     return blocks;
-}
-
-struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
-{
-    return sweep_row(sweep, sweep->coefficients, row);
 }
 
 uint32_t dl2_jpeg_sweep_rows(const struct dl2_jpeg_sweep *sweep)
@@ -270,54 +253,26 @@ static const struct dl2_jpeg_coders *sweep_choose_coders(struct dl2_jpeg_sweep *
 
 /* The coders that suit these coefficients. */
 static const struct dl2_jpeg_coders *sweep_count(struct dl2_jpeg_sweep *sweep,
-                                                 struct dl2_jpeg_writer *writer,
-                                                 const int16_t *coefficients)
+                                                 struct dl2_jpeg_writer *writer)
 {
     struct dl2_jpeg_counts counts[2];
     memset(counts, 0, sizeof counts);
     dl2_jpeg_writer_rewind(writer);
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, coefficients, row);
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
         dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
     }
     return sweep_choose_coders(sweep, counts);
-}
-
-/* The levels that a trellis chooses, by the lengths of these codes. */
-static int sweep_choose(struct dl2_jpeg_sweep *sweep, const struct dl2_jpeg_trellis *trellis,
-                        const struct dl2_jpeg_coders coders[2], struct dl2_error *error)
-{
-    if (!sweep->chosen)
-        sweep->chosen = dl2_alloc_aligned(sweep->kept * sizeof(int16_t), sweep->width);
-    if (!sweep->chosen)
-        return dl2_error_memory(error, "rows of %zu pixels", sweep->width);
-    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks from = sweep_row(sweep, sweep->coefficients, row);
-        for (uint32_t c = 0; c < from.components; c++)
-            for (uint32_t y = 0; y < from.down[c]; y++)
-                for (size_t x = 0; x < (size_t)from.mcus * from.across[c]; x++) {
-                    const int16_t *const block = from.blocks[c] + y * from.stride[c] + 64 * x;
-                    dl2_jpeg_trellis_block(&trellis[c > 0], &coders[c > 0].ac, block,
-                                           sweep->chosen + (block - sweep->coefficients));
-                }
-    }
-    return DL2_OK;
 }
 
 /* All rows of MCUs to one file, after all of them were counted. */
 static int sweep_write_counted(struct dl2_jpeg_sweep *sweep, size_t file, struct dl2_error *error)
 {
     struct dl2_jpeg_writer *const writer = &sweep->writers[file];
-    const int16_t *coefficients = sweep->coefficients;
-    const struct dl2_jpeg_coders *coders = sweep_count(sweep, writer, coefficients);
-    for (int pass = 0; sweep->trellises[file] && pass < TRELLIS_PASSES; pass++) {
-        DL2_TRY(sweep_choose(sweep, sweep->trellises[file], coders, error));
-        coefficients = sweep->chosen;
-        coders = sweep_count(sweep, writer, coefficients);
-    }
+    const struct dl2_jpeg_coders *coders = sweep_count(sweep, writer);
     DL2_TRY(dl2_jpeg_writer_scan(writer, coders, error));
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, coefficients, row);
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
         DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, coders, &blocks, error));
     }
     return DL2_OK;
@@ -336,7 +291,7 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, sweep->coefficients, row);
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
         for (size_t i = 0; !sweep->tables && i < sweep->count; i++)
             DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard,
                                         &blocks, error));
@@ -355,8 +310,6 @@ void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep)
         return;
     free(sweep->samples);
     free(sweep->coefficients);
-    free(sweep->chosen);
-    free(sweep->trellises);
     free(sweep->writers);
     free(sweep);
 }

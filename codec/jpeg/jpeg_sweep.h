@@ -16,7 +16,7 @@
  *
  * Files with Huffman tables of their own need all coefficients twice, to count the symbols and to
  * code them. There all rows go as far as the coefficients first, which take at most 6 bytes a pixel
- * more, and as many again if a trellis chooses their levels.
+ * more.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_SWEEP_H
 #define DL2_CODEC_JPEG_JPEG_SWEEP_H
@@ -47,15 +47,11 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *im
                        uint32_t across, uint32_t down, enum dl2_jpeg_codes_kind tables,
                        size_t count, struct dl2_error *error);
 
-struct dl2_jpeg_trellis; /* codec/jpeg/jpeg_trellis.h */
-
-/* Begins the next file. `trellis`: of luma and chroma, which quantise it, unless the tables are
- * DL2_JPEG_STANDARD; NULL: all coefficients take the nearest level. It stays where it is until
- * dl2_jpeg_sweep_run() has ended, as does `out`. `cinfo` has its parameters, libjpeg's standard
- * Huffman tables among them; it is not needed afterwards. */
+/* Begins the next file. `out` stays where it is until dl2_jpeg_sweep_run() has ended. `cinfo` has
+ * the file's parameters, libjpeg's standard Huffman tables among them; it is not needed
+ * afterwards. */
 int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
-                       const struct dl2_jpeg_trellis *trellis, struct dl2_bytes *out,
-                       struct dl2_error *error);
+                       struct dl2_bytes *out, struct dl2_error *error);
 
 /* Makes the coefficients of an image whose files have tables of their own; and those of a row of
  * MCUs, which are the sweep's. For callers that write no files. */

@@ -164,8 +164,8 @@ void dl2_jpeg_splice_free(struct dl2_jpeg_splice *splice)
  * A segment costs some four bytes: its marker, the bits before it, the differences of the DC values
  * that begin anew. At high quality, where it holds most, 64x16 pixels are the best for crops (4
  * MCUs of 4:2:0); at lower quality it takes twice as many and more to stay within 3% (the figures
- * are in docs/performance.md). An interval that divides the row keeps the rows of a small JPEG in
- * line, which the decoding of whole pixels needs.
+ * are in docs/measurements/codec.md). An interval that divides the row keeps the rows of a small
+ * JPEG in line, which the decoding of whole pixels needs.
  */
 unsigned dl2_jpeg_tile_interval(uint32_t width, uint32_t mcu_width, uint32_t mcu_height,
                                 int quality)

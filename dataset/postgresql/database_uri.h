@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Addresses of datasets in PostgreSQL: what libpq's connection URIs know, and words of our own
- * among the parameters behind the "?" (docs/formats.md). Knows nothing of libpq, so that a build
- * without it can say what is missing. Only this room's files include this header.
+ * among the parameters behind the "?" (docs/formats/datasets.md). Knows nothing of libpq, so that a
+ * build without it can say what is missing. Only this room's files include this header.
  */
 #ifndef DL2_DATASET_DATABASE_URI_H
 #define DL2_DATASET_DATABASE_URI_H
@@ -20,7 +20,7 @@ struct dl2_database_uri {
     char *key, *image, *label, *split;
     char *beside; /* columns of what lies beside the images, with commas; NULL: not given */
     char *group;  /* NULL unless the address was parsed with `grouped` */
-    /* Of access= and timeout=; NULL: not given. */
+    /* What access= and timeout= say; NULL: not given. */
     char *access_word, *timeout_word;
     unsigned given; /* bits: of our words, those that were given */
     bool is_mapped; /* a column was */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of PostgreSQL, as dl2-transcode writes them or as they are (docs/formats.md). One query
- * lists the keys, sizes, labels and splits (postgresql_listing.c); images are read by key.
+ * Tables of PostgreSQL, as dl2-transcode writes them or as they are (docs/formats/datasets.md). One
+ * query lists the keys, sizes, labels and splits (postgresql_listing.c); images are read by key.
  */
 #include "dataset/postgresql/postgresql_table.h"
 

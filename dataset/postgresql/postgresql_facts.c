@@ -5,7 +5,7 @@
 
 #include "common/json.h"
 #include "common/scope.h"
-#include "dataset/variant_facts.h"
+#include "dataset/write/variant_facts.h"
 
 #include <stdlib.h>
 #include <string.h>

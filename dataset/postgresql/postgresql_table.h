@@ -3,7 +3,7 @@
 #ifndef DL2_DATASET_POSTGRESQL_TABLE_H
 #define DL2_DATASET_POSTGRESQL_TABLE_H
 
-#include "dataset/packed.h"
+#include "dataset/packed/packed.h"
 #include "dataset/postgresql/database.h"
 #include "dataset/postgresql/pages.h"
 

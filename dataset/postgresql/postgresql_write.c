@@ -5,7 +5,7 @@
  */
 #include "dataset/container.h"
 #include "dataset/postgresql/database.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 
 #include "common/json.h"
 #include "common/quote.h"

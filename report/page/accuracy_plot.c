@@ -59,7 +59,8 @@ static void find_ranges(const struct accuracy_view *view, struct dl2_plot_range 
         x->from -= room > 0 ? room : 1;
         x->to += room > 0 ? room : 1;
     }
-    const double room = fmax(0.06 * (y->to - y->from), 0.1);
+    const double room =
+        fmax(0.06 * (y->to - y->from), 0.1 * pow(10, -view->analysis->kind->digits));
     y->from -= room;
     y->to += room;
 }
@@ -153,13 +154,17 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     if (!shown)
         return;
     view.opacity = curves > 3 ? 0.48 / (double)curves : 0.16;
-    struct dl2_plot plot = dl2_plot_begin(
-        axis->title, "x difference-in-points half-width-of-95%-interval quality variant",
-        DL2_PLOT_HEIGHT, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
+    struct dl2_plot plot =
+        dl2_plot_begin(axis->title, "x difference half-width-of-95%-interval quality variant",
+                       DL2_PLOT_HEIGHT, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
     dl2_part_codec_key(&plot, page->study, axis->front != DL2_FRONT_NONE ? 2 : 1);
-    dl2_plot_axes(&plot, axis->label, "accuracy, points to the original");
+    char label[128];
+    dl2_plot_axes(
+        &plot, axis->label,
+        dl2_plot_label(dl2_accuracy_words(view.analysis->kind, "accuracy, points to the original"),
+                       label, sizeof label));
     dl2_plot_frame(&plot, &x, &y);
     if (x.logarithmic)
         dl2_plot_script(&plot,

@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "report/advice.h"
+#include "report/brief.h"
 #include "report/divergence.h"
 
 #include <math.h>
@@ -28,41 +29,61 @@ static void set_named(json_t *object, const char *name, json_t *value)
     json_object_set_new(object, json_string_value(text), dl2_need(value));
 }
 
-/* ---- In sentences */
+/* ---- In words */
 
-static json_t *make_sentences(const struct dl2_page *page)
+/* What readers should know before they read the answer. */
+static json_t *make_notes(const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
-    json_t *lines = json_array();
+    json_t *notes = json_array();
     if (!study->arch_count)
-        json_array_append_new(lines, json_string("Nothing was trained yet: the report is of size "
+        json_array_append_new(notes, json_string("Nothing was trained yet: the report is of size "
                                                  "and image quality alone."));
     if (study->grouped)
-        json_array_append_new(lines, dl2_json_text(study->grouped));
+        json_array_append_new(notes, dl2_json_text(study->grouped));
     for (size_t a = 0; a < study->arch_count; a++) {
-        if (study->arch_count > 1)
-            json_array_append_new(lines, json_sprintf("%s:", study->archs[a]));
-        json_array_append_new(lines, dl2_json_text(page->analyses[a].smallest.text));
         const char *diverged = dl2_divergence_text(study, &page->analyses[a]);
         if (diverged)
-            json_array_append_new(lines, dl2_json_text(diverged));
-        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
-            const struct dl2_advice *advice = &page->speeds[a].fastest[kind];
-            if (advice->sure < study->variant_count || advice->likely < study->variant_count)
-                json_array_append_new(lines, dl2_json_text(advice->text));
-        }
+            json_array_append_new(notes, dl2_json_text(dl2_text(
+                                             "%s%s%s", study->arch_count > 1 ? study->archs[a] : "",
+                                             study->arch_count > 1 ? ": " : "", diverged)));
     }
     for (size_t i = 0; i < page->plan.note_count; i++)
-        json_array_append_new(lines, dl2_json_text(page->plan.notes[i]));
+        json_array_append_new(notes, dl2_json_text(page->plan.notes[i]));
+    return notes;
+}
+
+static json_t *make_table(const struct dl2_brief *brief)
+{
+    json_t *lines = json_array();
+    for (size_t i = 0; i < brief->line_count; i++)
+        json_array_append_new(lines, dl2_json_text(brief->lines[i]));
     return lines;
+}
+
+static void print_lines(const json_t *lines)
+{
+    size_t i;
+    json_t *line;
+    json_array_foreach(lines, i, line) printf("%s\n", DL2_SHOWN(json_string_value(line)));
 }
 
 void dl2_answer_print(const json_t *answer)
 {
-    size_t i;
-    json_t *line;
-    json_array_foreach(json_object_get(answer, "sentences"), i, line)
-        printf("%s\n", DL2_SHOWN(json_string_value(line)));
+    json_t *networks = json_object_get(answer, "networks"), *network;
+    const char *name;
+    print_lines(json_object_get(answer, "notes"));
+    json_object_foreach(networks, name, network)
+    {
+        const char *open = json_string_value(json_object_get(network, "open"));
+        if (json_object_size(networks) > 1)
+            printf("%s:\n", DL2_SHOWN(name));
+        print_lines(json_object_get(network, "table"));
+        printf("%s\n", DL2_SHOWN(json_string_value(
+                           json_object_get(json_object_get(network, "smallest"), "text"))));
+        if (open)
+            printf("%s\n", DL2_SHOWN(open));
+    }
 }
 
 /* ---- In figures */
@@ -72,10 +93,11 @@ static json_t *make_interval(double low, double high)
     return json_pack("[o, o]", dl2_json_real(low), dl2_json_real(high));
 }
 
-static json_t *make_advice(const struct dl2_study *study, const struct dl2_advice *advice)
+static json_t *make_advice(const struct dl2_study *study, const struct dl2_advice *advice,
+                           const char *text)
 {
     return json_pack("{s:o, s:o, s:o}", "claimed", name_of(study, advice->sure), "candidate",
-                     name_of(study, advice->likely), "text", dl2_json_text(advice->text));
+                     name_of(study, advice->likely), "text", dl2_json_text(text));
 }
 
 /* Why a variant has its verdict. */
@@ -121,26 +143,31 @@ static json_t *make_outlook(const struct dl2_study *study, const struct dl2_anal
 }
 
 /* What one question, on the variant's own images or on the original's, says of a variant. */
-static json_t *make_comparison(const struct dl2_study *study,
-                               const struct dl2_comparison *comparison, size_t v, double tolerance)
+static json_t *make_comparison(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                               const struct dl2_comparison *comparison, size_t v)
 {
     const double difference = comparison->difference, half = dl2_comparison_half(comparison);
     const bool compared = comparison->verdict != DL2_VERDICT_NONE;
     const char *verdict = dl2_verdict_text(comparison->verdict);
-    return json_pack(
-        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "accuracy",
-        dl2_json_real(comparison->accuracy.mean), "top5", dl2_json_real(comparison->top5.mean),
-        "seeds", (json_int_t)(compared ? comparison->pairs : comparison->accuracy.count),
-        "difference", dl2_json_real(difference), "interval",
-        make_interval(difference - half, difference + half), "interval_training",
-        make_interval(difference - comparison->half, difference + comparison->half), "images",
-        (json_int_t)comparison->images, "groups",
-        (json_int_t)(comparison->units == comparison->images ? 0 : comparison->units), "verdict",
-        compared ? json_string(verdict) : json_null(), "reason",
-        reason_of(comparison, v, tolerance), "claim", make_claim(comparison), "blocked_by",
-        compared && comparison->verdict != DL2_VERDICT_WITHIN && comparison->blocker != v
-            ? name_of(study, comparison->blocker)
-            : json_null());
+    json_t *json =
+        json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "accuracy",
+                  dl2_json_real(dl2_accuracy_shown(analysis->kind, comparison->accuracy.mean)),
+                  "top5", dl2_json_real(comparison->top5.mean), "seeds",
+                  (json_int_t)(compared ? comparison->pairs : comparison->accuracy.count),
+                  "difference", dl2_json_real(difference), "interval",
+                  make_interval(difference - half, difference + half), "interval_training",
+                  make_interval(difference - comparison->half, difference + comparison->half),
+                  "images", (json_int_t)comparison->images, "groups",
+                  (json_int_t)(comparison->units == comparison->images ? 0 : comparison->units),
+                  "verdict", compared ? json_string(verdict) : json_null(), "reason",
+                  reason_of(comparison, v, analysis->question.tolerance), "claim",
+                  make_claim(comparison), "blocked_by",
+                  compared && comparison->verdict != DL2_VERDICT_WITHIN && comparison->blocker != v
+                      ? name_of(study, comparison->blocker)
+                      : json_null());
+    if (comparison->resamples)
+        json_object_set_new(json, "resamples", json_integer((json_int_t)comparison->resamples));
+    return json;
 }
 
 static json_t *make_speeds(const struct dl2_speed *speed)
@@ -195,14 +222,13 @@ static json_t *make_network(const struct dl2_page *page, size_t a)
     const struct dl2_speeds *speeds = &page->speeds[a];
     json_t *variants = json_object(), *fastest = json_object();
     for (size_t v = 0; v < study->variant_count; v++) {
-        json_t *variant = make_comparison(study, &analysis->comparisons[v], v, page->tolerance);
+        json_t *variant = make_comparison(study, analysis, &analysis->comparisons[v], v);
         if (strcmp(study->variants[v].name, "raw") == 0) {
             json_object_set_new(variant, "reason", json_string("original"));
             json_object_set_new(variant, "seeds", json_integer((json_int_t)analysis->seeds));
         } else if (analysis->on_original) {
-            json_object_set_new(
-                variant, "on_original",
-                make_comparison(study, &analysis->on_original[v], v, page->tolerance));
+            json_object_set_new(variant, "on_original",
+                                make_comparison(study, analysis, &analysis->on_original[v], v));
         }
         json_object_set_new(variant, "outlook", make_outlook(study, analysis, v));
         json_object_set_new(variant, "pareto_front",
@@ -212,16 +238,22 @@ static json_t *make_network(const struct dl2_page *page, size_t a)
     }
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
         json_object_set_new(fastest, dl2_speed_words[kind],
-                            make_advice(study, &speeds->fastest[kind]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "smallest",
-                     make_advice(study, &analysis->smallest), "new_study_seeds",
-                     analysis->needed.few ? json_pack("[I, I]", (json_int_t)analysis->needed.few,
-                                                      (json_int_t)analysis->needed.many)
-                                          : json_null(),
-                     "new_study_times_images",
-                     dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN),
-                     "fastest", fastest, "variants", variants, "equal_accuracy",
-                     make_equal_accuracy(page, a));
+                            make_advice(study, &speeds->fastest[kind], speeds->fastest[kind].text));
+    json_t *network = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "smallest",
+        make_advice(study, &analysis->smallest, page->briefs[a].use), "new_study_seeds",
+        analysis->needed.few ? json_pack("[I, I]", (json_int_t)analysis->needed.few,
+                                         (json_int_t)analysis->needed.many)
+                             : json_null(),
+        "new_study_times_images",
+        dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN), "fastest",
+        fastest, "variants", variants, "equal_accuracy", make_equal_accuracy(page, a));
+    if (page->question->percent > 0)
+        json_object_set_new(network, "tolerance", json_real(analysis->question.tolerance));
+    json_object_set_new(network, "table", make_table(&page->briefs[a]));
+    json_object_set_new(network, "open",
+                        page->briefs[a].open ? dl2_json_text(page->briefs[a].open) : json_null());
+    return network;
 }
 
 /* A count of images or bytes: a whole number, or null where it is not known. */
@@ -286,11 +318,24 @@ const json_t *dl2_answer_make(const struct dl2_page *page)
         set_named(variants, study->variants[v].name, make_variant(&study->variants[v]));
     for (size_t a = 0; a < study->arch_count; a++)
         set_named(networks, study->archs[a], make_network(page, a));
-    return dl2_keep_json(json_pack(
-        "{s:s, s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "accuracy",
-        dl2_study_accuracy(study)->name, "tolerance", page->tolerance, "look",
-        (json_int_t)page->plan.look, "sentences", make_sentences(page), "variants", variants,
-        "networks", networks, "equal_quality", make_equal_quality(study, &page->sizes)));
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
+    const double tolerance =
+        study->arch_count ? page->analyses[0].question.tolerance : page->question->tolerance;
+    json_t *answer = dl2_keep_json(
+        json_pack("{s:s, s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "accuracy",
+                  kind->name, "tolerance", tolerance, "look", (json_int_t)page->plan.look, "notes",
+                  make_notes(page), "variants", variants, "networks", networks, "equal_quality",
+                  make_equal_quality(study, &page->sizes)));
+    if (page->question->percent > 0)
+        json_object_set_new(answer, "tolerance_percent", json_real(page->question->percent));
+    if (study->as_it_is)
+        json_object_set_new(answer, "inference", json_true());
+    if (kind->is_foreign)
+        json_object_set_new(answer, "metric",
+                            json_pack("{s:o, s:o, s:b}", "name", dl2_json_text(kind->name), "unit",
+                                      dl2_json_text(kind->is_percent ? "percent" : kind->unit),
+                                      "higher_is_better", !kind->is_lower_better));
+    return answer;
 }
 
 /* ---- As a table */
@@ -412,6 +457,9 @@ int dl2_answer_print_saved(const char *folder, struct dl2_error *error)
     json_auto_t *answer = NULL;
     const char *path = dl2_keep_block(dl2_path_join(folder, "report/answer.json"));
     DL2_TRY(dl2_json_load(path, SCHEMA, &answer, error));
+    if (!json_object_get(answer, "notes"))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s is of an earlier version: make report writes it anew", path);
     dl2_answer_print(answer);
     return DL2_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The answer of a study for scripts, beside the page: answer.json, "dl2-answer/1" of
- * docs/formats.md, and answer.csv, a line for each network and variant. The file keeps the
- * sentences that dl2-report prints, so that they can be printed again without the study.
+ * docs/formats/report.md, and answer.csv, a line for each network and variant. The file keeps what
+ * dl2-report prints, so that it can be printed again without the study.
  */
 #ifndef DL2_REPORT_ANSWER_H
 #define DL2_REPORT_ANSWER_H
@@ -17,10 +17,10 @@ const json_t *dl2_answer_make(const struct dl2_page *page);
 int dl2_answer_save(const json_t *answer, const char *path, const char *table,
                     struct dl2_error *error);
 
-/* Prints the sentences of an answer: one a line. */
+/* Prints an answer: notes, and of each network the table, what to use, and what is open. */
 void dl2_answer_print(const json_t *answer);
 
-/* Prints those of the answer that was saved with the page of the study in `folder`. */
+/* Prints the answer that was saved with the page of the study in `folder`. */
 int dl2_answer_print_saved(const char *folder, struct dl2_error *error);
 
 #endif

@@ -19,12 +19,12 @@ static const char style[] =
     "*{box-sizing:border-box}"
     "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.6 system-ui,-apple-system,"
     "'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;-webkit-text-size-adjust:100%}"
-    "main{max-width:70rem;margin:0 auto;padding:3.5rem 1.5rem 5rem}"
-    "h1{font-size:2.1rem;line-height:1.2;letter-spacing:-.02em;font-weight:650;margin:0 0 .5rem}"
+    "main{max-width:70rem;margin:0 auto;padding:1.25rem 1.5rem 5rem}"
+    "h1{font-size:1.9rem;line-height:1.2;letter-spacing:-.02em;font-weight:650;margin:0}"
     "h2{font-size:1.3rem;letter-spacing:-.01em;font-weight:650;margin:3.5rem 0 .75rem}"
     "h3{font-size:1rem;font-weight:600;margin:1.75rem 0 .5rem}"
     "p{margin:.5rem 0;max-width:46rem}.lead{color:var(--soft);font-size:1.05rem}"
-    ".note{color:var(--soft);font-size:.9rem}"
+    ".note{color:var(--soft);font-size:.9rem}.wide{max-width:none}a{color:var(--accent)}"
     ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(28rem,100%),1fr));gap:1."
     "25rem;"
     "margin:1.75rem 0 1rem}"
@@ -50,11 +50,12 @@ static const char style[] =
     "thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom;"
     "line-height:1.35}"
     "th:first-child,td:first-child,.l{text-align:left}tbody th{font-weight:600}"
-    ".first{display:grid;grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:2rem;"
-    "align-items:center;margin-top:1.5rem}.first .plots{display:block}.first "
+    ".first{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:1.75rem;"
+    "align-items:start;margin-top:1rem}.first .plots{display:block}.first "
     "figure+figure{margin-top:1.25rem}"
-    ".headline{font-size:1.6rem;line-height:1.3;letter-spacing:-.015em;margin-bottom:1rem}"
-    ".headline strong{font-weight:650}.headline small{font-size:1rem;color:var(--soft)}"
+    ".headline{font-size:1.5rem;line-height:1.3;letter-spacing:-.015em;margin:0 0 .75rem}"
+    "p+.headline{margin-top:1.25rem}.headline strong{font-weight:650}.headline "
+    "small{font-size:1rem;color:var(--soft)}"
     "table.heat td,table.heat thead th:not(:first-child):not(.l){text-align:center}"
     "thead td{border-top:0}table.heat th:first-child{position:sticky;left:0;"
     "background:var(--card)}table.heat .own{outline:2px solid var(--ink);"
@@ -192,6 +193,26 @@ static void (*const sections[])(const struct dl2_page *page,
                                 struct dl2_bytes *html) = {DL2_REPORT_SECTIONS(SECTION)};
 #undef SECTION
 
+void dl2_page_complete(struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    page->scores = dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs));
+    page->sizes = dl2_codec_sizes_find(study, &page->scores, &page->codecs);
+    page->accuracy_sizes =
+        dl2_accuracy_sizes_find(study, page->analyses, page->speeds, page->sizes.anchor);
+    page->fronts = dl2_pareto_of_bytes(study, page->analyses);
+    page->losses = dl2_loss_changes_find(study, page->analyses);
+    page->briefs = dl2_keep(study->arch_count + 1, sizeof *page->briefs, "the answer");
+    page->classes = dl2_keep(study->arch_count + 1, sizeof *page->classes, "classes");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        struct dl2_page_classes *classes = &page->classes[a];
+        page->briefs[a] = dl2_brief_make(study, &page->analyses[a], &page->speeds[a]);
+        classes->classes = dl2_classes_find(&study->images[a]);
+        classes->harms = dl2_class_harm_make(study, &page->analyses[a], a, &classes->classes);
+        classes->shown = dl2_class_harm_shown(study, &page->analyses[a], classes->harms);
+    }
+}
+
 void dl2_page_open(struct dl2_bytes *html, const char *question)
 {
     dl2_html_markup(html,
@@ -232,8 +253,9 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_bytes *html)
         dl2_html_format(html, "%.0f images of %s, ", study->variants[raw].images,
                         dl2_part_bytes(study->variants[raw].bytes));
     if (study->variant_count)
-        dl2_html_format(html, "%zu variant%s, %zu training%s.", study->variant_count - 1,
+        dl2_html_format(html, "%zu variant%s, %zu %s%s.", study->variant_count - 1,
                         study->variant_count == 2 ? "" : "s", study->run_count,
+                        study->as_it_is ? "evaluation" : "training",
                         study->run_count == 1 ? "" : "s");
     dl2_html_markup(html, "</p>\n");
     if (page->plotter && page->plotter->problem[0])

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/parts.h"
 
+#include "common/file.h"
 #include "common/json.h"
 #include "common/keep.h"
 #include "common/scope.h"
+#include "report/result_files.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -84,21 +86,37 @@ void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio)
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_part_interval(struct dl2_bytes *html, double middle, double low, double high)
+void dl2_part_accuracy_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                            double value, int digits)
 {
-    dl2_html_format(html, "%s ", dl2_signed(middle));
-    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(low), dl2_signed(high));
+    dl2_part_cell(html, dl2_accuracy_shown(kind, value), digits + kind->digits);
 }
 
-void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_comparison *comparison)
+void dl2_part_accuracy_estimate_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                                     const struct dl2_estimate *accuracy)
+{
+    const struct dl2_estimate shown = {dl2_accuracy_shown(kind, accuracy->mean), accuracy->half,
+                                       accuracy->count};
+    dl2_part_estimate_cell(html, &shown, 1 + kind->digits);
+}
+
+void dl2_part_interval(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind, double middle,
+                       double low, double high)
+{
+    dl2_html_format(html, "%s ", dl2_signed(kind, middle));
+    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(kind, low), dl2_signed(kind, high));
+}
+
+void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                              const struct dl2_comparison *comparison)
 {
     const double half = dl2_comparison_half(comparison), middle = comparison->difference;
     dl2_html_markup(html, "<td class='l'>");
     if (comparison->verdict != DL2_VERDICT_NONE) {
         if (isfinite(half))
-            dl2_part_interval(html, middle, middle - half, middle + half);
+            dl2_part_interval(html, kind, middle, middle - half, middle + half);
         else
-            dl2_html_format(html, "%s ", dl2_signed(middle));
+            dl2_html_format(html, "%s ", dl2_signed(kind, middle));
         dl2_html_markup(html, " ");
         dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
                          dl2_verdict_text(comparison->verdict));
@@ -303,4 +321,14 @@ void dl2_part_figures_end(struct dl2_part_figures *figures)
 {
     if (figures->shown)
         dl2_html_markup(figures->html, figures->summary ? "</div>\n</details>\n" : "</div>\n");
+}
+
+json_t *dl2_part_survey(const struct dl2_page *page, struct dl2_error *why)
+{
+    const char *path = dl2_text("%s/survey.json", page->folder);
+    json_t *survey = NULL;
+    if (!dl2_is_file(path))
+        return NULL;
+    dl2_unless_memory(dl2_result_load(path, "dl2-survey/1", &survey, why), why);
+    return survey;
 }

@@ -31,7 +31,8 @@ struct dl2_curve dl2_part_variant_curve(struct dl2_plot *plot, const char *name,
 void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more);
 
 /* "−1.3 (−2.1 to −0.5)" */
-void dl2_part_interval(struct dl2_bytes *html, double middle, double low, double high);
+void dl2_part_interval(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind, double middle,
+                       double low, double high);
 
 /* A <td> with a number. */
 void dl2_part_cell(struct dl2_bytes *html, double value, int digits);
@@ -39,6 +40,12 @@ void dl2_part_cell(struct dl2_bytes *html, double value, int digits);
 void dl2_part_estimate(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits);
 void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *estimate,
                             int digits);
+/* A <td> with an accuracy, as the report shows it, with so many digits in percent; and half its
+ * interval. */
+void dl2_part_accuracy_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                            double value, int digits);
+void dl2_part_accuracy_estimate_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                                     const struct dl2_estimate *accuracy);
 /* A <td> with "62.6 % (61.1 to 64.2)"; no interval where `low` is NAN. */
 void dl2_part_percent_cell(struct dl2_bytes *html, double value, double low, double high);
 /* A <td> with "5 to 12", from the least to the most, and the unit; "none" where that is not known.
@@ -50,7 +57,8 @@ void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio);
 
 /* A <td> with a difference to the original, the interval that its verdict goes by, and the verdict;
  * empty where there is none. */
-void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_comparison *comparison);
+void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                              const struct dl2_comparison *comparison);
 
 /* The tag of a verdict's badge, for dl2_html_element(). */
 const char *dl2_part_badge(enum dl2_verdict verdict);
@@ -85,5 +93,8 @@ void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, c
 void dl2_part_arch_cell(struct dl2_bytes *html, const struct dl2_page *page, size_t arch);
 /* Such as " with resnet10", to tell it from the others in a sentence; "" if it is the only one. */
 const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch);
+
+/* The dataset's survey; NULL where there is none, or *why says what is wrong with it. */
+json_t *dl2_part_survey(const struct dl2_page *page, struct dl2_error *why);
 
 #endif

@@ -98,8 +98,8 @@ void dl2_plot_number(struct dl2_plot *plot, double value)
 
 /* The frame, pixels from the picture's edges; above it is the key. */
 enum { FRAME_LEFT = 86, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
-/* Of the key with one row, and of a further row; of an entry without its text, and of a character.
- */
+/* Sizes of the key with one row and of a further row, of an entry without its text, and of a
+ * character. */
 enum { KEY_HEIGHT = 40, KEY_ROW = 18, KEY_SAMPLE = 60, KEY_CHARACTER = 7 };
 
 /* Keeps letters, digits and the characters of `more`. */
@@ -163,7 +163,7 @@ void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
 
 /* ---- Labels beside points */
 
-/* Of labels, which are written at 11 pixels. */
+/* Sizes of labels, which are written at 11 pixels. */
 enum { LABEL_HEIGHT = 12, CHARACTER_WIDTH = 6, POINT_RADIUS = 5 };
 
 void dl2_plot_key(struct dl2_plot *plot, size_t entries, size_t longest)

@@ -7,10 +7,11 @@
 void dl2_section_accuracy(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     struct dl2_part_figures figures = {
         .page = page,
         .html = html,
-        .heading = "Accuracy and speed",
+        .heading = dl2_accuracy_words(kind, "Accuracy and speed"),
         .note = "Bands and bars are 95% intervals of each variant by itself, those that verdicts "
                 "go by. Shaded: the tolerance below the original. Numbers are qualities."};
     DL2_AUTO_FREE double *values = dl2_room(study->variant_count, sizeof *values, "variants");
@@ -18,17 +19,17 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_bytes *html)
         const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = speeds->variants[v].load_rate.mean;
-        dl2_accuracy_plot(&figures, arch,
-                          &(struct dl2_accuracy_axis){"load",
-                                                      "Accuracy against the input pipeline's speed",
-                                                      "input pipeline, images a second and core",
-                                                      values, false, DL2_FRONT_HIGH});
+        dl2_accuracy_plot(
+            &figures, arch,
+            &(struct dl2_accuracy_axis){
+                "load", dl2_accuracy_words(kind, "Accuracy against the input pipeline's speed"),
+                "input pipeline, images a second and core", values, false, DL2_FRONT_HIGH});
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = speeds->variants[v].train_rate.mean;
         dl2_accuracy_plot(&figures, arch,
-                          &(struct dl2_accuracy_axis){"train", "Accuracy against training speed",
-                                                      "training, images a second", values, false,
-                                                      DL2_FRONT_HIGH});
+                          &(struct dl2_accuracy_axis){
+                              "train", dl2_accuracy_words(kind, "Accuracy against training speed"),
+                              "training, images a second", values, false, DL2_FRONT_HIGH});
     }
     dl2_part_figures_end(&figures);
 }

@@ -13,10 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *accuracy,
-                      const char *name)
+static void add_point(struct dl2_curve *curve, const struct dl2_accuracy_kind *kind, double percent,
+                      const struct dl2_estimate *accuracy, const char *name)
 {
-    dl2_curve_point(curve, (const double[]){percent, accuracy->mean, accuracy->half}, 3, name);
+    const double mean = dl2_accuracy_shown(kind, accuracy->mean);
+    dl2_curve_point(curve, (const double[]){percent, mean, accuracy->half}, 3, name);
 }
 
 /* All images, compressed: a curve a codec. */
@@ -36,7 +37,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
                                   .bars = "1:2:3"};
         for (size_t p = 0; p < count; p++)
             if (strcmp(study->variants[pairs[p].variant].codec, codec) == 0)
-                add_point(&curve, pairs[p].percent, &pairs[p].accuracy,
+                add_point(&curve, dl2_study_accuracy(study), pairs[p].percent, &pairs[p].accuracy,
                           study->variants[pairs[p].variant].name);
         dl2_curve_draw(&curve);
     }
@@ -48,18 +49,20 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     const struct dl2_study *study = figures->page->study;
     const size_t raw = dl2_study_find(study, "raw");
     const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].accuracy;
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
+    char label[128];
     struct dl2_plot plot =
-        dl2_plot_begin("Accuracy at equal bytes",
+        dl2_plot_begin(dl2_accuracy_words(kind, "Accuracy at equal bytes"),
                        "bytes-in-percent-of-the-original accuracy half-width-of-95%-interval name",
                        DL2_PLOT_HEIGHT, "accuracy-equal-bytes-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "bytes of the training images, % of the original''s (logarithmic)",
-                  "accuracy, %");
+                  dl2_plot_label(dl2_accuracy_words(kind, "accuracy, %"), label, sizeof label));
     dl2_plot_script(&plot,
                     "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)\n"
                     "set xrange [%.8g:130]\n"
                     "set offsets 0, 0, graph 0.08, graph 0.06\n",
                     pairs[0].subset_percent / 1.3);
-    dl2_curve_reference(&plot, 'y', original->mean, NAN);
+    dl2_curve_reference(&plot, 'y', dl2_accuracy_shown(kind, original->mean), NAN);
     plot_compressed(&plot, study, pairs, count);
     struct dl2_curve subsets = {.plot = &plot,
                                 .name = "subset",
@@ -67,9 +70,9 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
                                 .colour = DL2_PLOT_INK,
                                 .bars = "1:2:3"};
     for (size_t p = 0; p < count; p++)
-        add_point(&subsets, pairs[p].subset_percent, &pairs[p].subset_accuracy,
+        add_point(&subsets, kind, pairs[p].subset_percent, &pairs[p].subset_accuracy,
                   study->variants[pairs[p].variant].name);
-    add_point(&subsets, 100, original, "original");
+    add_point(&subsets, kind, 100, original, "original");
     dl2_curve_draw(&subsets);
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
@@ -83,17 +86,19 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
         dl2_table_row(table, page->study->variants[pair->variant].name);
         dl2_part_arch_cell(html, page, arch);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1));
-        dl2_part_estimate_cell(html, &pair->accuracy, 1);
+        dl2_part_accuracy_estimate_cell(html, dl2_study_accuracy(page->study), &pair->accuracy);
         dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1));
-        dl2_part_estimate_cell(html, &pair->subset_accuracy, 1);
+        dl2_part_accuracy_estimate_cell(html, dl2_study_accuracy(page->study),
+                                        &pair->subset_accuracy);
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))
-            dl2_html_text(html, dl2_signed(difference->mean));
+            dl2_html_text(html, dl2_signed(dl2_study_accuracy(page->study), difference->mean));
         if (isfinite(difference->mean) && isfinite(difference->half))
-            dl2_html_element(html, "small", " (%s)",
-                             dl2_interval(difference->mean, difference->half, 1));
+            dl2_html_element(
+                html, "small", " (%s)",
+                dl2_interval(dl2_study_accuracy(page->study), difference->mean, difference->half));
         dl2_html_markup(html, "</td>");
     }
 }
@@ -112,8 +117,9 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_bytes *html)
     struct dl2_bytes below = DL2_BYTES_INIT; /* the table stands below the plots */
     struct dl2_table table = {.html = &below};
     dl2_part_arch_heads(&table, page, "variant");
-    dl2_table_heads(&table, "bytes|accuracy, %|images of\nthe original|bytes|accuracy, %|"
-                            "<compression ahead\nby, points");
+    dl2_table_heads(&table, dl2_accuracy_words(dl2_study_accuracy(study),
+                                               "bytes|accuracy, %|images of\nthe original|bytes|"
+                                               "accuracy, %|<compression ahead\nby, points"));
     for (size_t arch = 0; arch < study->arch_count; arch++) {
         size_t count;
         const struct dl2_equal_bytes *pairs =

@@ -80,7 +80,7 @@ static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_stu
         dl2_html_element(html, "td class='l'", "%s, %zu images", classes->names[bounding->class],
                          bounding->images);
         dl2_html_element(html, "td class='l'", "%s, %s", classes->names[harm->changes[0].class],
-                         dl2_signed(harm->changes[0].difference));
+                         dl2_signed(&dl2_accuracy_top1, harm->changes[0].difference));
         dl2_html_markup(html, "<td class='l'>");
         dl2_class_harm_losers(harm, classes, losers, sizeof losers);
         dl2_html_text(html, losers[0] ? losers : "none");
@@ -103,7 +103,7 @@ static void class_table(struct dl2_bytes *html, const struct dl2_classes *classe
         dl2_html_element(html, "td", "%zu", change->images);
         dl2_part_cell(html, change->original, 1);
         dl2_html_markup(html, "<td class='l'>");
-        dl2_part_interval(html, change->difference, change->low, change->high);
+        dl2_part_interval(html, &dl2_accuracy_top1, change->difference, change->low, change->high);
         if (change->loses) {
             dl2_html_markup(html, " ");
             dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "loses");
@@ -175,15 +175,12 @@ void dl2_section_classes(const struct dl2_page *page, struct dl2_bytes *html)
     const struct dl2_study *study = page->study;
     bool any = false;
     for (size_t a = 0; a < study->arch_count; a++) {
-        const struct dl2_analysis *analysis = &page->analyses[a];
-        struct view view = {page, a, dl2_classes_find(&study->images[a]), NULL};
-        view.harms = dl2_class_harm_make(study, analysis, a, &view.classes);
-        const size_t shown = dl2_class_harm_shown(study, analysis, view.harms);
-        if (shown < study->variant_count && view.classes.count > 1) {
-            dl2_html_markup(html, any ? "" : "<h2>Which classes lose</h2>\n");
-            write_network(html, &view, shown);
-            any = true;
-        }
+        const struct dl2_page_classes *found = &page->classes[a];
+        if (found->shown == study->variant_count || found->classes.count < 2)
+            continue;
+        dl2_html_markup(html, any ? "" : "<h2 id='classes'>Which classes lose</h2>\n");
+        write_network(html, &(struct view){page, a, found->classes, found->harms}, found->shown);
+        any = true;
     }
     if (any)
         write_note(html);

@@ -18,7 +18,7 @@
 
 /* Larger files are not taken for crops, bytes. */
 #define MAX_CROP_BYTES ((uint64_t)256 << 10)
-/* Of the page that crops may have, bytes; further images are named. */
+/* The bytes of the page that crops may have; further images are named. */
 #define MAX_GALLERY_BYTES ((size_t)3000000)
 
 /* What is read and written; `html` is of the images so far. */

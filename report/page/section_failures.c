@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What went wrong: a warning at the top, and the list. */
+#include "report/divergence.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -24,11 +25,48 @@ static bool has_failures(const struct dl2_study *study)
            study->left_out.count;
 }
 
+/* Another trainer's seeds, if they make no difference. */
+static bool ignores_seeds(const struct dl2_analysis *analysis)
+{
+    return analysis->kind->is_foreign && !analysis->kind->is_as_it_is && analysis->seeds > 1 &&
+           analysis->noise.freedom > 0 && !(analysis->noise.deviation > 0);
+}
+
+/* What was changed after results were seen, and what is odd of the trainings; false: nothing is. */
+static bool warn_of_trainings(const struct dl2_page *page, struct dl2_bytes *html)
+{
+    const struct dl2_study *study = page->study;
+    size_t count = 0;
+    for (size_t i = 0; i < page->plan.note_count; i++)
+        dl2_html_element(html, "p class='note changed'", "%s", page->plan.notes[i]);
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const char *diverged = dl2_divergence_text(study, &page->analyses[a]);
+        const bool ignored = ignores_seeds(&page->analyses[a]);
+        count += (diverged != NULL) + ignored;
+        if (diverged)
+            dl2_html_element(html, "p class='warning'", "%s%s%s",
+                             study->arch_count > 1 ? study->archs[a] : "",
+                             study->arch_count > 1 ? ": " : "", diverged);
+        if (ignored)
+            dl2_html_element(html, "p class='warning'",
+                             "All seeds%s have one value for each variant, so nothing is known of "
+                             "the chance of training, and nothing is claimed. Does the training "
+                             "use its seed?",
+                             dl2_part_arch_after(page, " of ", a));
+    }
+    return count > 0;
+}
+
 void dl2_section_warnings(const struct dl2_page *page, struct dl2_bytes *html)
 {
     const struct dl2_study *study = page->study;
-    if (!has_failures(study))
+    const bool any = warn_of_trainings(page, html);
+    if (!has_failures(study)) {
+        if (!any && study->arch_count)
+            dl2_html_element(html, "p class='note'", "Nothing was wrong%s no result is left out.",
+                             study->as_it_is ? ":" : " with trainings: none diverged, and");
         return;
+    }
     dl2_html_markup(html, "<p class='warning'>");
     const size_t unused = study->broken.count + study->unfinished.count;
     if (unused)
@@ -49,9 +87,11 @@ void dl2_section_failures(const struct dl2_page *page, struct dl2_bytes *html)
     const struct dl2_study *study = page->study;
     dl2_html_markup(html, "<h2 id='failures'>What went wrong</h2>\n");
     if (!has_failures(study)) {
-        dl2_html_markup(html, "<p>Nothing that the stages noticed: no image failed, and where "
-                              "variants were scored, loaded or trained on, they had the images of "
-                              "the original.</p>\n");
+        dl2_html_markup(
+            html, dl2_accuracy_words(dl2_study_accuracy(study),
+                                     "<p>Nothing that the stages noticed: no image failed, and "
+                                     "where variants were scored, loaded or trained on, they had "
+                                     "the images of the original.</p>\n"));
         return;
     }
     write_list(html, "Results that could not be read", &study->broken);

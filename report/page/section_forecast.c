@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-static void write_row(struct dl2_table *table, const struct dl2_study_variant *variant,
-                      const struct dl2_forecast *forecast, const struct dl2_comparison *comparison)
+static void write_row(struct dl2_table *table, const struct dl2_accuracy_kind *kind,
+                      const struct dl2_study_variant *variant, const struct dl2_forecast *forecast,
+                      const struct dl2_comparison *comparison)
 {
     const struct dl2_estimate tuned = {forecast->tuned, forecast->half, 1};
     const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
@@ -15,9 +16,9 @@ static void write_row(struct dl2_table *table, const struct dl2_study_variant *v
     struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(variant->name));
     dl2_part_cell(html, 100 * variant->ratio, 1);
-    dl2_part_cell(html, forecast->as_is, 1);
-    dl2_part_estimate_cell(html, &tuned, 1);
-    dl2_part_estimate_cell(html, &trained, 1);
+    dl2_part_cell(html, forecast->as_is, 1 + kind->digits);
+    dl2_part_estimate_cell(html, &tuned, 1 + kind->digits);
+    dl2_part_estimate_cell(html, &trained, 1 + kind->digits);
 }
 
 /* Measured against forecast, where variants were trained on. */
@@ -29,7 +30,13 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
     struct dl2_plot plot = dl2_plot_begin("Loss by training against loss by tuning",
                                           "tuned trained half-width-of-95%-interval as-is variant",
                                           DL2_PLOT_HEIGHT, "forecast-%s", study->archs[arch]);
-    dl2_plot_axes(&plot, "loss of accuracy by tuning, points", "loss by training, points");
+    char tuned[128], trained[128];
+    dl2_plot_axes(
+        &plot,
+        dl2_plot_label(dl2_accuracy_words(analysis->kind, "loss of accuracy by tuning, points"),
+                       tuned, sizeof tuned),
+        dl2_plot_label(dl2_accuracy_words(analysis->kind, "loss by training, points"), trained,
+                       sizeof trained));
     double most = 1;
     struct dl2_curve curve = {.plot = &plot, .name = "variants"};
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -69,7 +76,7 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_bytes *html,
     dl2_table_heads(&table, "variant|size, %|without tuning|tuned|trained");
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
-            write_row(&table, &study->variants[v], &forecasts[v],
+            write_row(&table, page->analyses[arch].kind, &study->variants[v], &forecasts[v],
                       &page->analyses[arch].comparisons[v]);
     dl2_table_end(&table);
 }
@@ -87,12 +94,14 @@ void dl2_section_forecast(const struct dl2_page *page, struct dl2_bytes *html)
         if (!any)
             dl2_html_markup(
                 html,
-                "<h2>Before training on a variant</h2>\n<p>Points of accuracy that each "
-                "variant loses against the original, from networks that were trained on the "
-                "original: validated on the variant without tuning, and tuned on it, against as "
-                "much tuning on the original. It tells which variants to train on first. The last "
-                "column is what training on the variant from the start lost, where it was done. "
-                "Intervals are 95%.</p>\n");
+                dl2_accuracy_words(
+                    dl2_study_accuracy(study),
+                    "<h2>Before training on a variant</h2>\n<p>What each variant loses against "
+                    "the original, in points of accuracy, from networks that were trained on the "
+                    "original: validated on the variant without tuning, and tuned on it, against "
+                    "as much tuning on the original. It tells which variants to train on first. "
+                    "The last column is what training on the variant from the start lost, where it "
+                    "was done. Intervals are 95%.</p>\n"));
         any = true;
         write_forecasts(page, html, a, forecasts);
         plot_forecast(&figures, a, forecasts);

@@ -19,7 +19,7 @@ struct side_by_side {
     bool by_storage; /* else by workers */
 };
 
-/* Of a setup on the axis. */
+/* The position of a setup on the axis. */
 static double position(const struct dl2_loading *loading, const struct side_by_side *shown,
                        size_t number)
 {

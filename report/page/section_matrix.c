@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static void write_cell(struct dl2_bytes *html, const struct dl2_matrix *matrix, size_t row,
-                       size_t column)
+static void write_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                       const struct dl2_matrix *matrix, size_t row, size_t column)
 {
     const struct dl2_estimate *cell = &matrix->cells[row * matrix->columns + column];
     const double difference = cell->mean - matrix->original;
@@ -20,7 +20,9 @@ static void write_cell(struct dl2_bytes *html, const struct dl2_matrix *matrix, 
     dl2_html_markup(html, dl2_matrix_own(matrix, row) == column ? "<td class='own'" : "<td");
     dl2_html_markup(html, tag);
     dl2_html_markup(html, ">");
-    dl2_part_estimate(html, cell, 1);
+    const struct dl2_estimate shown = {dl2_accuracy_shown(kind, cell->mean), cell->half,
+                                       cell->count};
+    dl2_part_estimate(html, &shown, 1 + kind->digits);
     dl2_html_markup(html, "</td>");
 }
 
@@ -28,6 +30,7 @@ static void write_cell(struct dl2_bytes *html, const struct dl2_matrix *matrix, 
 static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study,
                            const struct dl2_matrix *matrix)
 {
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     const size_t count = study->variant_count, raw = dl2_study_find(study, "raw");
     size_t least = count;
     for (size_t v = 0; matrix->evaluated && v < count; v++)
@@ -43,11 +46,13 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study
     if (isfinite(strange + own + back))
         dl2_html_format(
             html,
-            " On the images of %s, the smallest, a network that was trained on the original "
-            "differs by %s points from what it scores on the original's; one that was "
-            "trained on %s, by %s; and that one on the original's images, by %s.",
-            study->variants[least].name, dl2_signed(strange), study->variants[least].name,
-            dl2_signed(own), dl2_signed(back));
+            dl2_accuracy_words(
+                kind,
+                " On the images of %s, the smallest, a network that was trained on the original "
+                "differs by %s points from what it scores on the original's; one that was "
+                "trained on %s, by %s; and that one on the original's images, by %s."),
+            study->variants[least].name, dl2_signed(kind, strange), study->variants[least].name,
+            dl2_signed(kind, own), dl2_signed(kind, back));
 }
 
 static void write_matrix(struct dl2_bytes *html, const struct dl2_page *page, size_t a,
@@ -66,13 +71,15 @@ static void write_matrix(struct dl2_bytes *html, const struct dl2_page *page, si
         dl2_table_row(&table, dl2_part_variant_name(page->study->variants[row].name));
         for (size_t c = 0; c < matrix->columns; c++)
             if (matrix->has_column[c])
-                write_cell(html, matrix, row, c);
+                write_cell(html, dl2_study_accuracy(page->study), matrix, row, c);
     }
     dl2_table_end(&table);
-    dl2_html_markup(html, "<p class='note'>Accuracy, percent: means over seeds with 95% "
-                          "intervals. Red is below what a network that was trained on the original "
-                          "scores on the original, green is above, outlined are a variant's own "
-                          "images.");
+    dl2_html_markup(
+        html, dl2_accuracy_words(
+                  dl2_study_accuracy(page->study),
+                  "<p class='note'>Accuracy, percent: means over seeds with 95% intervals. Red is "
+                  "worse than a network that was trained on the original is on the original, green "
+                  "is better, outlined are a variant's own images."));
     write_sentence(html, page->study, matrix);
     dl2_html_markup(html, "</p>\n");
 }

@@ -33,7 +33,7 @@ static size_t main_metric(const struct dl2_metric_names *metrics)
     return 0;
 }
 
-/* Of one network: breakages[variant_count]. Writes nothing where none is known. */
+/* The table of one network: breakages[variant_count]. Writes nothing where none is known. */
 static void breakage_table(struct dl2_bytes *html, const struct dl2_study *study,
                            const struct dl2_metric_names *metrics,
                            const struct dl2_breakage *breakages)
@@ -93,8 +93,10 @@ static void ranking_table(struct dl2_bytes *html, const struct dl2_study *study,
                           const struct dl2_guides *guides)
 {
     struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variants ordered by|Kendall's tau\nwith accuracy|interval|"
-                            "pairs ordered\nas by accuracy|of those that\nare told apart");
+    dl2_table_heads(
+        &table, dl2_accuracy_words(dl2_study_accuracy(study),
+                                   "variants ordered by|Kendall's tau\nwith accuracy|interval|"
+                                   "pairs ordered\nas by accuracy|of those that\nare told apart"));
     for (size_t i = 0; i < guides->count; i++) {
         const struct dl2_ranking *ranking = &guides->items[i].ranking;
         if (!isfinite(ranking->tau))
@@ -118,7 +120,8 @@ static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
 {
     struct dl2_table table = {.html = html};
     dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
-    dl2_table_heads(&table, "variant|accuracy, points\nto the original");
+    dl2_table_heads(
+        &table, dl2_accuracy_words(analysis->kind, "variant|accuracy, points\nto the original"));
     for (size_t i = 0; i < guides->count; i++) {
         dl2_html_markup(html, "<th scope='col'>");
         write_figure_title(html, study, &guides->items[i]);
@@ -129,7 +132,8 @@ static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
         if (!study->variants[v].scored)
             continue;
         dl2_table_row(&table, study->variants[v].name);
-        dl2_html_element(html, "td", "%s", isfinite(difference) ? dl2_signed(difference) : "–");
+        dl2_html_element(html, "td", "%s",
+                         isfinite(difference) ? dl2_signed(analysis->kind, difference) : "–");
         for (size_t i = 0; i < guides->count; i++) {
             const double value = dl2_guide_value(&guides->items[i], &study->variants[v]);
             if (isinf(value))
@@ -144,21 +148,25 @@ static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
 
 /* ---- The section */
 
-static void write_notes(struct dl2_bytes *html, const struct dl2_accuracy_order *order)
+static void write_notes(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                        const struct dl2_accuracy_order *order)
 {
     dl2_html_format(html, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
                           "reverse. ");
     if (order->signs)
         dl2_html_format(
             html,
-            "Two variants are told apart if the 95%% interval of the difference between their "
-            "accuracies, by the chance of training%s, is on one side of 0. Tau's interval counts "
-            "all other pairs against the metric, then for it. The choice of the variants is not in "
-            "it: with other qualities or codecs, the order may be another.",
+            dl2_accuracy_words(
+                kind,
+                "Two variants are told apart if the 95%% interval of the difference between their "
+                "accuracies, by the chance of training%s, is on one side of 0. Tau's interval "
+                "counts all other pairs against the metric, then for it. The choice of the "
+                "variants is not in it: with other qualities or codecs, the order may be another."),
             order->images ? " and the choice of images"
                           : " alone (without predictions, the choice of images is not in it)");
     else
-        dl2_html_format(html, "One training each gives no interval.");
+        dl2_html_format(html, "%s",
+                        dl2_accuracy_words(kind, "One training each gives no interval."));
 }
 
 /* Accuracy against each metric. */
@@ -174,7 +182,9 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
         snprintf(title, sizeof title, "%s%s%s", dl2_metric_title(study, metric), *unit ? ", " : "",
                  unit);
         dl2_plot_label(title, label, sizeof label);
-        snprintf(title, sizeof title, "Accuracy against %s", dl2_metric_title(study, metric));
+        snprintf(title, sizeof title,
+                 dl2_accuracy_words(dl2_study_accuracy(study), "Accuracy against %s"),
+                 dl2_metric_title(study, metric));
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = dl2_metric_aggregate(&study->variants[v], metric, "mean");
         dl2_accuracy_plot(
@@ -195,7 +205,7 @@ static void write_guides(struct dl2_bytes *html, const struct dl2_page *page, si
     dl2_html_markup(html, answer[0] ? "\n" : "");
     ranking_table(html, page->study, guides);
     dl2_html_markup(html, "<p class='note'>");
-    write_notes(html, order);
+    write_notes(html, page->analyses[arch].kind, order);
     dl2_html_markup(html, "</p>\n");
     metric_table(html, page->study, &page->analyses[arch], guides);
 }
@@ -227,7 +237,9 @@ void dl2_section_metrics(const struct dl2_page *page, struct dl2_bytes *html)
     if (!metrics.count || !trained)
         return;
     const struct dl2_breakage *breakages = dl2_breakages_find(study, &metrics);
-    dl2_html_markup(html, "<h2 id='metrics'>Which metric tells of accuracy?</h2>\n");
+    dl2_html_markup(html,
+                    dl2_accuracy_words(dl2_study_accuracy(study),
+                                       "<h2 id='metrics'>Which metric predicts accuracy?</h2>\n"));
     for (size_t a = 0; a < study->arch_count; a++)
         write_network(page, html, a, &metrics, breakages + a * study->variant_count);
 }

@@ -26,10 +26,11 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
     for (size_t v = first; v < end; v++) {
         const struct dl2_estimate *accuracy = &analysis->comparisons[v].accuracy;
         if (is_shown(&study->variants[v], &analysis->comparisons[v]))
-            dl2_curve_point(
-                &curve,
-                (const double[]){study->variants[v].quality, accuracy->mean, accuracy->half}, 3,
-                study->variants[v].name);
+            dl2_curve_point(&curve,
+                            (const double[]){study->variants[v].quality,
+                                             dl2_accuracy_shown(analysis->kind, accuracy->mean),
+                                             accuracy->half},
+                            3, study->variants[v].name);
     }
     dl2_curve_draw(&curve);
 }
@@ -42,13 +43,19 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     const double original =
         raw < study->variant_count ? analysis->comparisons[raw].accuracy.mean : NAN;
     struct dl2_plot plot =
-        dl2_plot_begin("Accuracy by quality", "quality accuracy half-width-of-95%-interval variant",
-                       DL2_PLOT_HEIGHT, "accuracy-quality-%s", study->archs[arch]);
-    dl2_plot_axes(&plot, "quality, on each codec''s own scale", "accuracy, %");
+        dl2_plot_begin(dl2_accuracy_words(analysis->kind, "Accuracy by quality"),
+                       "quality accuracy half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
+                       "accuracy-quality-%s", study->archs[arch]);
+    char label[128];
+    dl2_plot_axes(
+        &plot, "quality, on each codec''s own scale",
+        dl2_plot_label(dl2_accuracy_words(analysis->kind, "accuracy, %"), label, sizeof label));
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     dl2_part_codec_key(&plot, study, 0);
     if (isfinite(original))
-        dl2_curve_reference(&plot, 'y', original, original - analysis->question.tolerance);
+        dl2_curve_reference(
+            &plot, 'y', dl2_accuracy_shown(analysis->kind, original),
+            dl2_accuracy_shown(analysis->kind, original - analysis->question.tolerance));
     for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
             plot_codec(&plot, study, analysis, v);
@@ -80,9 +87,11 @@ void dl2_section_quality(const struct dl2_page *page, struct dl2_bytes *html)
     struct dl2_part_figures figures = {
         .page = page,
         .html = html,
-        .heading = "Accuracy at a quality",
-        .note = "The same number is not the same quality in two codecs. Bars are 95% intervals "
-                "over seeds. The line: the original; shaded: the tolerance below it."};
+        .heading = dl2_accuracy_words(dl2_study_accuracy(page->study), "Accuracy at a quality"),
+        .note = dl2_accuracy_words(dl2_study_accuracy(page->study),
+                                   "The same number is not the same quality in two codecs. Bars "
+                                   "are 95% intervals over seeds. The line: the original; shaded: "
+                                   "the tolerance.")};
     for (size_t arch = 0; arch < page->study->arch_count; arch++)
         plot_qualities(&figures, arch);
     dl2_part_figures_end(&figures);

@@ -27,7 +27,12 @@ static void plot_differences(struct dl2_part_figures *figures, const struct dl2_
     struct dl2_plot plot = dl2_plot_begin(
         title, "row difference half-interval", 110 + 30 * (int)(count < 40 ? count : 40),
         "regimens-%s-%s", group->condition->name, group->analysis->arch);
-    dl2_plot_axes(&plot, "difference in accuracy, percentage points", "");
+    char label[128];
+    dl2_plot_axes(&plot,
+                  dl2_plot_label(dl2_accuracy_words(group->analysis->kind,
+                                                    "difference in accuracy, percentage points"),
+                                 label, sizeof label),
+                  "");
     dl2_curve_reference(&plot, 'x', 0, -group->analysis->question.tolerance);
     dl2_plot_script(&plot,
                     "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
@@ -62,9 +67,14 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
 {
     const struct dl2_study *study = &group->condition->study;
     struct dl2_plot plot = dl2_plot_begin(
-        "Validation accuracy by epoch, by regimen", "epoch accuracy", DL2_PLOT_HEIGHT,
-        "regimens-curves-%s-%s", group->condition->name, group->analysis->arch);
-    dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
+        dl2_accuracy_words(group->analysis->kind, "Validation accuracy by epoch, by regimen"),
+        "epoch accuracy", DL2_PLOT_HEIGHT, "regimens-curves-%s-%s", group->condition->name,
+        group->analysis->arch);
+    char label[128];
+    dl2_plot_axes(
+        &plot, "epoch",
+        dl2_plot_label(dl2_accuracy_words(group->analysis->kind, "validation accuracy, %"), label,
+                       sizeof label));
     dl2_plot_script(&plot, "set key inside bottom right vertical\n"
                            "set offsets 0, 0, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -79,7 +89,8 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
             if (isfinite(accuracy))
                 dl2_curve_point(
                     &curve,
-                    (const double[]){dl2_json_get_real(epoch, "position", (double)e + 1), accuracy},
+                    (const double[]){dl2_json_get_real(epoch, "position", (double)e + 1),
+                                     dl2_accuracy_shown(group->analysis->kind, accuracy)},
                     2, NULL);
         }
         if (curve.count)
@@ -105,7 +116,8 @@ static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group
         timed |= isfinite(dl2_runs_seconds(dl2_regimen_runs(group, v)));
     struct dl2_table table = {.html = html};
     dl2_table_head(&table, "%s epochs on", group->condition->name);
-    dl2_table_heads(&table, "accuracy, %|<difference, points");
+    dl2_table_heads(&table,
+                    dl2_accuracy_words(group->analysis->kind, "accuracy, %|<difference, points"));
     dl2_table_heads(&table, timed ? "training, s" : "");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
@@ -113,8 +125,8 @@ static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group
         if (!runs.count)
             continue;
         dl2_table_row(&table, dl2_regimen_label(group, v));
-        dl2_part_estimate_cell(html, &comparison->accuracy, 1);
-        dl2_part_difference_cell(html, comparison);
+        dl2_part_accuracy_estimate_cell(html, group->analysis->kind, &comparison->accuracy);
+        dl2_part_difference_cell(html, group->analysis->kind, comparison);
         if (timed)
             dl2_part_cell(html, dl2_runs_seconds(runs), 1);
     }

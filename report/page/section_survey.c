@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is in the dataset, if `make survey` has looked. */
-#include "common/file.h"
 #include "common/json.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/result_files.h"
 
 #include <math.h>
 
@@ -95,40 +93,10 @@ static void write_text(struct dl2_bytes *html, const json_t *survey)
     dl2_html_markup(html, "</p>\n");
 }
 
-/* NULL where there is none, or *why says what is wrong with it. */
-static json_t *load_survey(const struct dl2_page *page, struct dl2_error *why)
-{
-    const char *path = dl2_text("%s/survey.json", page->folder);
-    json_t *survey = NULL;
-    if (!dl2_is_file(path))
-        return NULL;
-    dl2_unless_memory(dl2_result_load(path, "dl2-survey/1", &survey, why), why);
-    return survey;
-}
-
-/* What readers must know of the images before they read an accuracy. */
-void dl2_section_about(const struct dl2_page *page, struct dl2_bytes *html)
-{
-    struct dl2_error why = DL2_ERROR_INIT; /* the other section shows it */
-    json_auto_t *survey = load_survey(page, &why);
-    const json_t *duplicates = json_object_get(survey, "duplicates");
-    const long long leaks = dl2_json_get_integer(duplicates, "val_near_train", 0);
-    if (page->about)
-        dl2_html_element(html, "p", "%s", page->about);
-    if (page->study->grouped)
-        dl2_html_element(html, "p", "%s", page->study->grouped);
-    if (leaks > 0)
-        dl2_html_element(html, "p class='warning'",
-                         "%lld validation image%s a near duplicate among the training images, by "
-                         "the survey: accuracies are too high, and losses of compression perhaps "
-                         "too low. Take such images out of one of the two splits.",
-                         leaks, leaks == 1 ? " has" : "s have");
-}
-
 void dl2_section_survey(const struct dl2_page *page, struct dl2_bytes *html)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    json_auto_t *survey = load_survey(page, &why);
+    json_auto_t *survey = dl2_part_survey(page, &why);
     if (why.status)
         dl2_html_element(html, "p class='warning'",
                          "The survey in %s/survey.json can't be shown: %s", page->folder,

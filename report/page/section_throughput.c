@@ -46,24 +46,26 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
     dl2_html_format(
         html,
-        "Each figure was measured with the machine to itself, in %zu round%s of all "
-        "variants in turn, not taken from the trainings above. Rates are means with "
-        "95%% intervals, which cover the rounds of this run, on this machine; another "
-        "run may differ by more. “Times as fast” is against the original, round by round, with "
-        "a 95%% interval of each variant by itself. Time to an accuracy is the epochs "
-        "that the mean accuracy over seeds takes to reach it, straight lines between "
-        "validations (a fall is levelled), at the measured rate; validation is not in "
-        "it. These epochs are "
-        "a point of the whole schedule: a training whose schedule ends there may reach "
-        "another accuracy. The interval counts seeds and rounds, not the choice of "
-        "validation images. The accuracy",
+        dl2_accuracy_words(
+            kind,
+            "Each figure was measured with the machine to itself, in %zu round%s of all "
+            "variants in turn, not taken from the trainings above. Rates are means with "
+            "95%% intervals, which cover the rounds of this run, on this machine; another "
+            "run may differ by more. “Times as fast” is against the original, round by round, with "
+            "a 95%% interval of each variant by itself. Time to an accuracy is the epochs "
+            "that the mean accuracy over seeds takes to reach it, straight lines between "
+            "validations (a fall is levelled), at the measured rate; validation is not in "
+            "it. These epochs are "
+            "a point of the whole schedule: a training whose schedule ends there may reach "
+            "another accuracy. The interval counts seeds and rounds, not the choice of "
+            "validation images. The accuracy"),
         first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
-        dl2_html_format(html, "%s%s is %.1f%% %s", a ? ", " : "",
-                        dl2_part_arch_after(page, " of ", a), page->speeds[a].accuracy,
-                        dl2_study_accuracy(page->study)->name);
+        dl2_html_format(html, "%s%s is %s", a ? ", " : "", dl2_part_arch_after(page, " of ", a),
+                        dl2_accuracy_named(kind, page->speeds[a].accuracy));
     dl2_html_format(
         html, ". “Faster than the original” in the answer is claimed of all variants "
               "together, for each network and way, by a rule that is wrong in at most 2.5%% "
@@ -86,8 +88,10 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_bytes *html)
     dl2_part_arch_heads(&table, page, "variant");
     dl2_table_heads(&table, "loads, img/s\nand core|trains,\nimages/s|waiting\nfor data, %");
     dl2_table_heads(&table, energy ? "energy,\nJ an image" : "");
-    dl2_table_heads(&table, "epochs to\naccuracy|time to\naccuracy|loads, times\nas fast|"
-                            "trains, times\nas fast|to accuracy,\ntimes as fast");
+    dl2_table_heads(&table, dl2_accuracy_words(dl2_study_accuracy(study),
+                                               "epochs to\naccuracy|time to\naccuracy|"
+                                               "loads, times\nas fast|trains, times\nas fast|"
+                                               "to accuracy,\ntimes as fast"));
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++)
             if (page->speeds[a].variants[v].train_rate.count)

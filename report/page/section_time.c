@@ -8,13 +8,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static void write_table(struct dl2_bytes *html, const struct dl2_time_budgets *budgets)
+static void write_table(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                        const struct dl2_time_budgets *budgets)
 {
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "trained on");
     for (size_t b = 0; b < budgets->count; b++) {
         dl2_table_head(&table, "epochs\nwithin %s", budgets->items[b].condition->name);
-        dl2_table_heads(&table, "accuracy, %|<difference,\npoints");
+        dl2_table_heads(&table, dl2_accuracy_words(kind, "accuracy, %|<difference,\npoints"));
     }
     for (size_t n = 0; n < budgets->name_count; n++) {
         dl2_table_row(&table, dl2_part_variant_name(budgets->names[n]));
@@ -25,8 +26,8 @@ static void write_table(struct dl2_bytes *html, const struct dl2_time_budgets *b
                 html, dl2_runs_seen(dl2_time_budget_runs(&budgets->items[b], budgets->names[n])),
                 1);
             if (comparison) {
-                dl2_part_estimate_cell(html, &comparison->accuracy, 1);
-                dl2_part_difference_cell(html, comparison);
+                dl2_part_accuracy_estimate_cell(html, kind, &comparison->accuracy);
+                dl2_part_difference_cell(html, kind, comparison);
             } else {
                 dl2_html_markup(html, "<td>–</td><td></td>");
             }
@@ -40,7 +41,11 @@ static struct dl2_plot begin_plot(const struct dl2_time_budgets *budgets, const 
 {
     struct dl2_plot plot = dl2_plot_begin(title, "time accuracy from to", DL2_PLOT_HEIGHT, "%s-%s",
                                           kind, budgets->arch);
-    dl2_plot_axes(&plot, axis, "validation accuracy, %");
+    char label[128];
+    dl2_plot_axes(&plot, axis,
+                  dl2_plot_label(dl2_accuracy_words(budgets->items[0].analysis->kind,
+                                                    "validation accuracy, %"),
+                                 label, sizeof label));
     dl2_plot_script(&plot, "set key outside right center vertical\n");
     return plot;
 }
@@ -69,10 +74,13 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
             const struct dl2_estimate none = {NAN, NAN, 0};
             const struct dl2_estimate accuracy = comparison ? comparison->accuracy : none;
-            const double low = accuracy.mean - accuracy.half, high = accuracy.mean + accuracy.half;
+            const struct dl2_accuracy_kind *kind_of = dl2_study_accuracy(figures->page->study);
+            const double low = dl2_accuracy_shown(kind_of, accuracy.mean - accuracy.half);
+            const double high = dl2_accuracy_shown(kind_of, accuracy.mean + accuracy.half);
             if (isfinite(accuracy.mean))
                 dl2_curve_point(&curve,
-                                (const double[]){budgets->items[b].seconds * aside, accuracy.mean,
+                                (const double[]){budgets->items[b].seconds * aside,
+                                                 dl2_accuracy_shown(kind_of, accuracy.mean),
                                                  isfinite(low) ? fmax(0, low) : NAN,
                                                  isfinite(high) ? fmin(100, high) : NAN},
                                 4, NULL);
@@ -89,7 +97,9 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
     const struct dl2_time_budget *budget = &budgets->items[budgets->count - 1];
     const double unit = budget->seconds <= 300 ? 1 : budget->seconds <= 10800 ? 60 : 3600;
     char title[160];
-    snprintf(title, sizeof title, "Validation accuracy on the way, within %s",
+    const struct dl2_accuracy_kind *of = dl2_study_accuracy(figures->page->study);
+    snprintf(title, sizeof title,
+             dl2_accuracy_words(of, "Validation accuracy on the way, within %s"),
              budget->condition->name);
     struct dl2_plot plot = begin_plot(budgets, "time-curves", title,
                                       unit == 1    ? "seconds"
@@ -107,7 +117,10 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
             continue;
         for (size_t e = 0; e < epochs; e++) /* not all are validated */
             if (dl2_runs_at(runs, e, &seconds, &accuracy) && seconds < end)
-                dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * accuracy}, 2, NULL);
+                dl2_curve_point(
+                    &curve,
+                    (const double[]){seconds / unit, dl2_accuracy_shown(of, 100 * accuracy)}, 2,
+                    NULL);
         dl2_curve_point(&curve, (const double[]){end / unit, 100 * final}, 2, NULL);
         dl2_curve_draw(&curve);
     }
@@ -117,15 +130,20 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
 static void write_network(const struct dl2_page *page, const struct dl2_time_budgets *budgets,
                           bool heading, const char *detail, struct dl2_bytes *html)
 {
-    dl2_html_markup(html, heading ? "<h2>Accuracy within a time</h2>\n" : "");
-    write_table(html, budgets);
+    dl2_html_markup(html, heading ? dl2_accuracy_words(dl2_study_accuracy(page->study),
+                                                       "<h2>Accuracy within a time</h2>\n")
+                                  : "");
+    write_table(html, dl2_study_accuracy(page->study), budgets);
     dl2_html_markup(
-        html, heading ? "<p class='note'>Trainings that ended when the time had passed, validation "
-                        "included, each with the machine to itself and its schedule played to its "
-                        "end. Accuracies are means over seeds with 95% intervals; differences are "
-                        "to the original within the same time. Another machine does other numbers "
-                        "of epochs.</p>\n"
-                      : "<p></p>\n");
+        html, heading
+                  ? dl2_accuracy_words(
+                        dl2_study_accuracy(page->study),
+                        "<p class='note'>Trainings that ended when the time had passed, "
+                        "validation included, each with the machine to itself and its schedule "
+                        "played to its end. Accuracies are means over seeds with 95% intervals; "
+                        "differences are to the original within the same time. Another machine "
+                        "does other numbers of epochs.</p>\n")
+                  : "<p></p>\n");
     struct dl2_part_figures figures = {.page = page, .html = html};
     if (budgets->count > 1)
         plot_budgets(&figures, budgets, detail);

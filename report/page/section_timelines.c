@@ -162,7 +162,7 @@ static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
            v == dl2_advice_pick(&page->analyses[arch].smallest, page->study);
 }
 
-/* Of what stands out, rank 0's; of the others, what is left of those, and rank 0's of the rest. */
+/* Plots rank 0's of what stands out; with `others` the rest of those, and rank 0's of the rest. */
 static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t v, bool others)
 {
     const struct dl2_study *study = figures->page->study;

@@ -27,7 +27,11 @@ static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *stud
     for (size_t e = 0; e < epochs; e++) {
         const double accuracy = dl2_runs_accuracy(runs, e);
         if (isfinite(accuracy)) /* else it was not validated after this one */
-            dl2_curve_point(&curve, (const double[]){(double)e + 1, accuracy}, 2, NULL);
+            dl2_curve_point(
+                &curve,
+                (const double[]){(double)e + 1,
+                                 dl2_accuracy_shown(dl2_study_accuracy(study), accuracy)},
+                2, NULL);
     }
     return curve.count > 0;
 }
@@ -37,11 +41,15 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
 {
     const struct dl2_study *study = figures->page->study;
     const char *codec = study->variants[first].codec;
-    char name[256], title[256];
-    snprintf(title, sizeof title, "Validation accuracy by epoch: %s", codec);
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
+    char name[256], title[256], label[128];
+    snprintf(title, sizeof title, dl2_accuracy_words(kind, "Validation accuracy by epoch: %s"),
+             codec);
     struct dl2_plot plot = dl2_plot_begin(title, "epoch accuracy", DL2_PLOT_HEIGHT, "curves-%s-%s",
                                           study->archs[arch], codec);
-    dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
+    dl2_plot_axes(
+        &plot, "epoch",
+        dl2_plot_label(dl2_accuracy_words(kind, "validation accuracy, %"), label, sizeof label));
     dl2_plot_script(&plot,
                     "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
                     "set style data lines\n");
@@ -74,7 +82,8 @@ void dl2_section_training(const struct dl2_page *page, struct dl2_bytes *html)
         .page = page,
         .html = html,
         .heading = "Training",
-        .note = "Accuracy on validation after each epoch, mean over seeds."};
+        .note = dl2_accuracy_words(dl2_study_accuracy(page->study),
+                                   "Accuracy on validation after each epoch, mean over seeds.")};
     for (size_t arch = 0; arch < page->study->arch_count; arch++)
         for (size_t v = 0; v < page->study->variant_count; v++)
             if (dl2_study_starts_codec(page->study, v))
@@ -88,16 +97,21 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_bytes *html)
     if (!study->run_count)
         return;
     struct dl2_table table = {.html = html};
-    dl2_html_markup(html, "<details><summary>Every training</summary>");
-    dl2_table_heads(&table, "trained on|<network|seed|epochs|accuracy, %|top-5, %|seconds");
+    dl2_html_markup(html, dl2_accuracy_words(dl2_study_accuracy(study),
+                                             "<details><summary>Every training</summary>"));
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
+    dl2_table_heads(&table,
+                    dl2_accuracy_words(kind, "trained on|<network|seed|epochs|accuracy, %"));
+    dl2_table_heads(&table, kind->is_foreign ? "seconds" : "top-5, %|seconds");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         dl2_table_row(&table, study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
         dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
         dl2_html_element(html, "td", "%zu", run->epochs);
-        dl2_part_cell(html, 100 * run->accuracy, 2);
-        dl2_part_cell(html, 100 * run->top5, 2);
+        dl2_part_accuracy_cell(html, kind, 100 * run->accuracy, 2);
+        if (!kind->is_foreign)
+            dl2_part_cell(html, 100 * run->top5, 2);
         dl2_part_cell(html, run->seconds, 1);
     }
     dl2_table_end(&table);

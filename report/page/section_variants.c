@@ -4,6 +4,7 @@
 #include "report/loss_change.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/sentence.h"
 
 #include <math.h>
 
@@ -18,7 +19,8 @@ static void write_loss(struct dl2_bytes *html, const struct dl2_loss_change *cha
     else
         dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3));
     if (!raw && isfinite(change->difference) && isfinite(change->half))
-        dl2_html_element(html, "small", "(%s)", dl2_interval(change->difference, change->half, 3));
+        dl2_html_element(html, "small", "(%s)",
+                         dl2_interval_digits(change->difference, change->half, 3));
     if (verdict == DL2_VERDICT_WITHIN && dl2_loss_is_higher(change))
         dl2_html_markup(html, " <span class='badge maybe'>higher</span>");
     dl2_html_markup(html, "</td>");
@@ -54,8 +56,12 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
     for (size_t c = 0; c < COLUMNS; c++)
         dl2_table_heads(table, columns[c].head);
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
-        dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a));
-        dl2_table_heads(table, "<difference,\npoints|<claim&#39;s\nbound (error)|Pareto\nfront");
+        const struct dl2_accuracy_kind *kind = view->page->analyses[a].kind;
+        dl2_table_head(table, dl2_accuracy_words(kind, "accuracy, %%%s"),
+                       dl2_part_arch_after(view->page, "\n", a));
+        dl2_table_heads(
+            table, dl2_accuracy_words(
+                       kind, "<difference,\npoints|<claim&#39;s\nbound (error)|Pareto\nfront"));
         dl2_table_heads(table, view->draws ? "<bootstrap" : "");
         dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
     }
@@ -66,9 +72,10 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
 static void write_bound(struct dl2_bytes *html, const struct dl2_study *study,
                         const struct dl2_comparison *comparison, size_t v)
 {
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     dl2_html_markup(html, "<td class='l'>");
     if (isfinite(comparison->bound)) {
-        dl2_html_format(html, "%s ", dl2_signed(comparison->bound));
+        dl2_html_format(html, "%s ", dl2_signed(kind, comparison->bound));
         dl2_html_element(html, "small", "(%.2g%%)", 100 * comparison->level);
     } else if (comparison->verdict != DL2_VERDICT_NONE && comparison->blocker != v) {
         dl2_html_element(html, "small", "after %s", study->variants[comparison->blocker].name);
@@ -112,19 +119,33 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     for (size_t a = 0; a < page->study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         const size_t cell = a * page->study->variant_count + v;
-        dl2_part_cell(html, comparison->accuracy.mean, 1);
-        dl2_part_difference_cell(html, comparison);
+        const struct dl2_accuracy_kind *kind = page->analyses[a].kind;
+        dl2_part_accuracy_cell(html, kind, comparison->accuracy.mean, 1);
+        dl2_part_difference_cell(html, kind, comparison);
         write_bound(html, page->study, comparison, v);
         dl2_html_element(html, "td", "%s", page->fronts[cell] ? "yes" : "–");
         if (view->draws && isfinite(comparison->low))
-            dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(comparison->low),
-                             dl2_signed(comparison->high));
+            dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(kind, comparison->low),
+                             dl2_signed(kind, comparison->high));
         else if (view->draws)
             dl2_html_markup(html, "<td class='l'>–</td>");
         if (page->losses)
             write_loss(html, &page->losses[cell], v == dl2_study_find(page->study, "raw"),
                        comparison->verdict);
     }
+}
+
+/* "−1.00"; of a tolerance in percent "−1.46 with a and −1.40 with b". */
+static const char *limits_of(const struct dl2_page *page)
+{
+    const char *text = "";
+    const size_t count = page->analyses[0].question.percent > 0 ? page->study->arch_count : 1;
+    for (size_t a = 0; a < count; a++)
+        text = dl2_text("%s%s%s%s", text, dl2_joint(a, count),
+                        dl2_signed_digits(-page->analyses[a].question.tolerance,
+                                          2 + page->analyses[a].kind->digits),
+                        count > 1 ? dl2_part_arch_after(page, " with ", a) : "");
+    return text;
 }
 
 static void write_note(struct dl2_bytes *html, const struct variants_view *view)
@@ -169,10 +190,12 @@ static void write_note(struct dl2_bytes *html, const struct variants_view *view)
                         "the test of all variants together goes by, with its part of the 2.5%%. A "
                         "codec's files are tested from the largest to the smallest; behind one "
                         "that is not within, none is. ",
-                        dl2_signed_digits(-view->page->tolerance, 2));
+                        limits_of(view->page));
     if (view->page->study->arch_count)
-        dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
-                              "measured to be as small and as accurate. ");
+        dl2_html_markup(
+            html, dl2_accuracy_words(dl2_study_accuracy(view->page->study),
+                                     "On the Pareto front are the variants than which no other is "
+                                     "measured to be as small and as accurate. "));
     if (view->draws)
         dl2_html_format(html,
                         "As a check, the pigeonhole bootstrap draws seeds and images anew, "

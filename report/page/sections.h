@@ -11,9 +11,10 @@
 #include "report/page/page.h"
 
 #define DL2_REPORT_SECTIONS(X)                                                                     \
-    X(warnings)                                                                                    \
-    X(about)                                                                                       \
     X(answer)                                                                                      \
+    X(about)                                                                                       \
+    X(warnings)                                                                                    \
+    X(choices)                                                                                     \
     X(variants)                                                                                    \
     X(sizes)                                                                                       \
     X(crops)                                                                                       \

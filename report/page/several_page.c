@@ -10,8 +10,9 @@
 
 enum { ROW_HEIGHT = 17, FRAME_HEIGHT = 100 }; /* pixels */
 
-/* Of all points, and of intervals as far as they do not make the points too small to tell. */
-static struct dl2_plot_range find_range(const struct dl2_shared_network *network, double tolerance)
+/* The range of all points, and of intervals as far as these leave the points large enough. */
+static struct dl2_plot_range find_range(const struct dl2_shared_network *network,
+                                        const struct dl2_accuracy_kind *kind, double tolerance)
 {
     struct dl2_plot_range range = {-tolerance, 0, false};
     double most = tolerance;
@@ -28,7 +29,7 @@ static struct dl2_plot_range find_range(const struct dl2_shared_network *network
             range.to = fmax(range.to, fmin(middle + half, 2 * most));
         }
     }
-    const double room = fmax(0.04 * (range.to - range.from), 0.1);
+    const double room = fmax(0.04 * (range.to - range.from), 0.1 * pow(10, -kind->digits));
     return (struct dl2_plot_range){range.from - room, range.to + room, false};
 }
 
@@ -39,7 +40,7 @@ static void label_row(struct dl2_plot *plot, size_t row, const char *name, const
                     dl2_plot_plain(name, clean, sizeof clean), suffix, row);
 }
 
-/* Of all rows: a variant's studies, their mean, and a gap. Before the first curve. */
+/* Labels all rows, a variant's studies, their mean, and a gap, before the first curve. */
 static void label_rows(struct dl2_plot *plot, const struct dl2_several_studies *several,
                        const struct dl2_shared_network *network)
 {
@@ -88,11 +89,16 @@ static void forest_plot(struct dl2_part_figures *figures, const struct dl2_sever
         rows += network->variants[v].count + 2;
     struct dl2_plot plot =
         dl2_plot_begin("Each dataset and their mean",
-                       "difference-in-points half-width-of-95%-interval; of means also that of the "
+                       "difference half-width-of-95%-interval; of means also that of the "
                        "prediction interval; row",
                        FRAME_HEIGHT + ROW_HEIGHT * (int)rows, "forest-%s", network->arch);
-    dl2_plot_axes(&plot, "accuracy, points to the original", "");
-    const struct dl2_plot_range x = find_range(network, several->question.tolerance);
+    char label[128];
+    dl2_plot_axes(
+        &plot,
+        dl2_plot_label(dl2_accuracy_words(several->kind, "accuracy, points to the original"), label,
+                       sizeof label),
+        "");
+    const struct dl2_plot_range x = find_range(network, several->kind, several->question.tolerance);
     dl2_plot_script(&plot,
                     "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\n"
                     "unset grid\n",
@@ -120,7 +126,7 @@ static void write_answers(const struct dl2_several_studies *several, struct dl2_
             dl2_html_element(html, "small", "%s: ", several->networks[i].arch);
         dl2_html_element(html, "strong", "%s", answer.headline);
         dl2_html_markup(html, "</p>\n");
-        dl2_html_element(html, "p", "%s", answer.details);
+        dl2_html_element(html, "p", "%s%s", answer.details, answer.caveats);
         dl2_html_markup(html, "\n");
     }
 }
@@ -128,11 +134,12 @@ static void write_answers(const struct dl2_several_studies *several, struct dl2_
 /* ---- The table */
 
 /* "−0.3 (−0.9 to +0.3)"; empty without a difference. */
-static void write_interval(struct dl2_bytes *html, double middle, double half)
+static void write_interval(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+                           double middle, double half)
 {
     dl2_html_markup(html, "<td>");
     if (isfinite(middle))
-        dl2_part_interval(html, middle, middle - half, middle + half);
+        dl2_part_interval(html, kind, middle, middle - half, middle + half);
     dl2_html_markup(html, "</td>");
 }
 
@@ -151,14 +158,14 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
     else
         dl2_html_format(html, variant->was_tested ? "not shown" : "not tested");
     dl2_html_markup(html, "</td>");
-    write_interval(html, variant->effects.mean, variant->effects.half);
+    write_interval(html, several->kind, variant->effects.mean, variant->effects.half);
     dl2_html_element(html, "td", "%s",
-                     dl2_interval(variant->effects.mean, variant->effects.half_new, 1));
-    dl2_part_cell(html, variant->effects.between, 1);
+                     dl2_interval(several->kind, variant->effects.mean, variant->effects.half_new));
+    dl2_part_cell(html, variant->effects.between, 1 + several->kind->digits);
     for (size_t i = 0, n = 0; i < several->count; i++) {
         const bool has = n < variant->count && variant->sources[n] == i;
         if (several->sources[i].is_used)
-            write_interval(html, has ? variant->differences[n] : NAN,
+            write_interval(html, several->kind, has ? variant->differences[n] : NAN,
                            has ? variant->halves[n] : NAN);
         n += has;
     }
@@ -171,7 +178,8 @@ static void write_table(struct dl2_bytes *html, const struct dl2_several_studies
         dl2_html_element(html, "h3", "%s", network->arch);
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|bytes, %");
-    dl2_table_head(&table, "datasets within %s", dl2_count_points(several->question.tolerance));
+    dl2_table_head(&table, "datasets within %s",
+                   dl2_count_points(several->kind, several->question.tolerance));
     dl2_table_heads(&table, "mean|one more dataset|between datasets");
     for (size_t i = 0; i < several->count; i++)
         if (several->sources[i].is_used)
@@ -184,14 +192,18 @@ static void write_table(struct dl2_bytes *html, const struct dl2_several_studies
 static void write_rules(struct dl2_bytes *html, const struct dl2_several_studies *several)
 {
     dl2_html_markup(html, "<details><summary>How this was computed</summary>\n<p class='note'>");
-    dl2_html_format(html,
-                    "Differences are in points of accuracy to the original, with the 95%% "
-                    "interval of each study's own report. Each dataset counts the same in the "
-                    "mean, whatever its size. The mean's interval and the prediction interval are "
-                    "Student's t over datasets, of each variant by itself. “Between datasets” is "
-                    "the standard deviation of the true differences, as far as chance within the "
-                    "studies does not explain it. Bytes are the geometric mean of what is left of "
-                    "the originals. ");
+    dl2_html_format(
+        html, dl2_accuracy_words(
+                  several->kind,
+                  "Differences are in points of accuracy to the original, with the 95%% "
+                  "interval of each study's own report. Each dataset counts the same in the "
+                  "mean, whatever its size. The mean's interval and the prediction interval are "
+                  "Student's t over datasets, of each variant by itself. “Between datasets” is "
+                  "the standard deviation of the true differences, as far as chance within the "
+                  "studies does not explain it. Bytes are the geometric mean of what is left of "
+                  "the originals. "));
+    if (several->kind->is_lower_better)
+        dl2_html_format(html, "Lower is better: a difference above 0 is an improvement. ");
     dl2_html_format(html,
                     "“At least k of n” is a partial conjunction test of the n studies' one-sided "
                     "p-values against the tolerance: n − k + 1 times the k-th smallest is at most "

@@ -59,5 +59,6 @@ static const struct dl2_goal goal_analyze = {
         "what training from each variant would wait for, without training: storage, decoding "
         "or the device (OUT/analysis/NETWORK.txt); not a part of `study`",
     .folders = "analysis",
+    .by_dl2_train = "which measures the parts of dl2-train",
     .plan = plan_analyze,
 };

@@ -50,5 +50,6 @@ static const struct dl2_goal goal_forecast = {
     .section = "forecast",
     .folders = "forecast",
     .variables = forecast_variables,
+    .by_dl2_train = "which tunes and validates networks of dl2-train",
     .plan = dl2_plan_forecast,
 };

@@ -6,5 +6,6 @@ static const struct dl2_goal goal_matrix = {
     .summary = "each of these networks validated on every variant and on the original, without "
                "training (train/.../evaluation); not a part of `study`",
     .section = "matrix",
+    .by_dl2_train = "which validates networks of dl2-train on every variant",
     .plan = dl2_plan_matrix,
 };

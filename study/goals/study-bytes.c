@@ -40,5 +40,6 @@ static const struct dl2_goal goal_study_bytes = {
     .hypothesis = "H2c",
     .section = "bytes",
     .folders = "bytes",
+    .by_dl2_train = "whose trainings on a part of the images are dl2-train's",
     .plan = plan_study_bytes,
 };

@@ -132,5 +132,6 @@ static const struct dl2_goal goal_study_regimens = {
     .folders = "regimens",
     .variables = regimen_variables,
     .check = check_regimens,
+    .by_dl2_train = "whose stages are dl2-train's",
     .plan = plan_study_regimens,
 };

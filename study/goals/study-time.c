@@ -43,5 +43,6 @@ static const struct dl2_goal goal_study_time = {
     .folders = "time",
     .variables = time_variables,
     .check = check_time,
+    .by_dl2_train = "whose trainings for a time are dl2-train's",
     .plan = plan_study_time,
 };

@@ -8,7 +8,7 @@
  */
 #include "common/clock.h"
 #include "dataset/dataset.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,8 +16,9 @@
  */
 #include "common/clock.h"
 #include "common/file.h"
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 #include "loader/fetch.h"
+#include "loader/loader.h"
 #include "loader/sampler.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  */
 #include "common/clock.h"
 #include "common/file.h"
-#include "transcode/target_search.h"
+#include "transcode/target/target_search.h"
 
 #include <math.h>
 #include <stdio.h>

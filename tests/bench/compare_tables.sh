@@ -11,7 +11,7 @@
 # WORK keeps what was made (default: a temporary folder). Run it from a build folder.
 set -eu
 photos=$1 work=${2:-$(mktemp -d)} rounds=${3:-5}
-./dl2-transcode --quiet --never-larger=no --codec jpeg:effort=0,jpeg:effort=1 --q 5,25,50,75 --short 96,160,full "$photos" "$work" >/dev/null
+./dl2-transcode --quiet --never-larger=no --codec jpeg:effort=0,jpeg:effort=1 --q 5,25,50,75 --resize-shorter 96,160,full "$photos" "$work" >/dev/null
 rate() { # VARIANT OUTPUT
     ./dl2-load bench --quiet --split all -j 1 -e 4 -b 64 --image-size "$2" "$work/$1" | awk '/images\/s a core/ { print $4 }'
 }

@@ -28,7 +28,7 @@ if [ ! -d "$work/images" ]; then
     done
     mv "$work/images.tmp" "$work/images"
 fi
-transcode() { ./dl2-transcode --quiet --never-larger=no --short 96 --codec "$@" "$work/images" "$work/variants" >/dev/null; }
+transcode() { ./dl2-transcode --quiet --never-larger=no --resize-shorter 96 --codec "$@" "$work/images" "$work/variants" >/dev/null; }
 score() { ./dl2-quality --quiet --metrics $metrics --csv "$work/csv" "$work/images" "$@" >/dev/null; tr -d '\r' <"$work/csv" | sed 1d; }
 echo "| codec | target | met | on the wrong side | missed | tried | larger, all | larger, worst |"
 echo "|---|---|---|---|---|---|---|---|"

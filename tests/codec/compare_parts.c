@@ -18,6 +18,7 @@
 #include "codec/decoder.h"
 #include "common/file.h"
 #include "loader/sample.h"
+#include "loader/loader.h"
 
 #include <inttypes.h>
 #include <math.h>

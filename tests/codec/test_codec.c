@@ -426,7 +426,7 @@ static void exif_is_read_with_care(void **state)
 }
 
 #ifdef HAVE_PNG
-/* Of the pixels 1 2 3 / 4 5 6 as coded: what TIFF 6.0 says a viewer shows. */
+/* What TIFF 6.0 says a viewer shows of the pixels 1 2 3 / 4 5 6 as coded. */
 static const struct {
     uint32_t width;
     uint8_t pixels[6];

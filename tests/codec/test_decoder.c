@@ -9,7 +9,7 @@
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "common/random.h"
-#include "load/load.h"
+#include "tests/common/allocations.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
 
@@ -99,7 +99,7 @@ static void check_raster(const struct dl2_raster *raster, const struct whole *wh
     }
 }
 
-/* Of 1 to `size` pixels, often at an edge. */
+/* Draws 1 to `size` pixels, often at an edge. */
 static void random_span(struct dl2_random *random, uint32_t size, uint32_t *start, uint32_t *length)
 {
     *length = 1 + dl2_random_below(random, size);
@@ -469,7 +469,7 @@ static void decode_all(const struct dl2_bytes *files, size_t count)
 static void memory_is_kept(void **state)
 {
     uint64_t before, after;
-    if (!dl2_load_allocations(&before))
+    if (!count_allocations(&before))
         skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
     struct dl2_bytes files[48] = {DL2_BYTES_INIT};
     size_t count = 0;
@@ -478,9 +478,9 @@ static void memory_is_kept(void **state)
             make_jpeg(&kinds[k], 40 + 90 * i, 200 - 60 * i, i * 2, &files[count++]);
     for (int i = 0; i < 2; i++)
         decode_all(files, count);
-    dl2_load_allocations(&before);
+    count_allocations(&before);
     decode_all(files, count);
-    dl2_load_allocations(&after);
+    count_allocations(&after);
     assert_int_equal(after - before, 0);
     for (size_t i = 0; i < count; i++)
         dl2_bytes_free(&files[i]);

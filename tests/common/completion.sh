@@ -36,12 +36,15 @@ offers "--output" dl2-report --out
 offers "" dl2-train --data data/
 offers "" dl2-load bench photo
 
-for program in 'load bench' 'load check' 'train run' 'train several' transcode 'transcode copy' quality 'quality crops' report; do
+for program in 'load bench' 'load check' 'train run' 'train several' transcode 'transcode copy' quality 'quality crops' report 'study run'; do
     command=$program
     case $program in *' '*) ;; transcode) command='transcode recompress' ;; quality) command='quality score' ;; *) command='report page' ;; esac
     # shellcheck disable=SC2086
     expect 0 dl2-$command --help
-    sed -n 's/^ \{2,6\}\(-., \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' "$work/out" | LC_ALL=C sort >"$work/wanted"
+    sed -n 's/^\(  -., \|      \)\(--[a-z0-9-]*\).*/\2/p' "$work/out" | LC_ALL=C sort >"$work/wanted"
+    if awk 'length > 79 || /^ {7,}/ && !/^ {29}[^ ]/' "$work/out" | grep . >&2; then
+        fail "dl2-$command --help has lines that are too long or begin where none should"
+    fi
     # shellcheck disable=SC2086
     complete dl2-$program -- | tr ' ' '\n' | sed '/^$/d' >"$work/offered"
     diff "$work/wanted" "$work/offered" >&2 || fail "dl2-$program completes (>) other options than dl2-$command --help has (<)"

@@ -774,6 +774,25 @@ static void settings_become_json(void **state)
     json_decref(all);
 }
 
+/* A rule refuses the option that was given; one of an option that does not exist is a mistake. */
+static void rules_are_of_options(void **state)
+{
+    (void)state;
+    static const struct dl2_option options[] = {{DL2_OPTION_UINT, "size", 0, "N", "Size", 0},
+                                                {DL2_OPTION_END}};
+    struct dl2_error refusal = DL2_ERROR_INIT;
+    const struct dl2_program program = {.name = "test", .options = options, .refusal = &refusal};
+    struct dl2_common_options common = {.jobs = 1};
+    const struct dl2_option_rule rules[] = {{true, "size", "is no use"}, {false, "sise", "never"}};
+    assert_int_equal(dl2_program_refuse(&program, &common, rules, 1), 0);
+    assert_int_equal(dl2_program_refuse(&program, &common, rules, 2), DL2_EXIT_USAGE);
+    assert_non_null(strstr(refusal.message, "--sise, which is no option"));
+    refusal = (struct dl2_error)DL2_ERROR_INIT;
+    dl2_option_note_given(&program, &common, "size", true);
+    assert_int_equal(dl2_program_refuse(&program, &common, rules, 1), DL2_EXIT_USAGE);
+    assert_string_equal(refusal.message, "--size is no use");
+}
+
 static void sizes_in_words(void **state)
 {
     static const struct {
@@ -1066,6 +1085,7 @@ int main(void)
         cmocka_unit_test(words_are_parsed),
         cmocka_unit_test(lists_of_numbers_and_names),
         cmocka_unit_test(settings_become_json),
+        cmocka_unit_test(rules_are_of_options),
         cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(commands_are_split),
         cmocka_unit_test(programs_are_run),

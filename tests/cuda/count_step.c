@@ -3,7 +3,7 @@
  * What a training step must do on a card, counted from the network itself: operations of
  * convolutions and linear layers, and the bytes that each call moves when it reads each input and
  * writes each output once. Divided by the rates of a card it is the floor that a profile is held
- * against (docs/performance.md).
+ * against (docs/measurements/cuda.md).
  *
  *     count_step ARCH BATCH PIXELS TFLOPS TBPERSECOND     (bf16)
  */

@@ -49,7 +49,7 @@ extern dim3 blockDim, gridDim;
 extern bool dl2_emulate_backwards;
 
 void __syncthreads();
-/* Of whole warps alone: `mask` has all 32 threads. */
+/* Only for whole warps: `mask` has all 32 threads. */
 float __shfl_xor_sync(unsigned mask, float value, int lanes);
 
 static inline unsigned __float_as_uint(float f)

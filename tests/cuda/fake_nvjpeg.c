@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What cuda/decode.c uses of nvJPEG, by this machine's libjpeg-turbo, in the order of the fake
+ * What cuda/decode/decode.c uses of nvJPEG, by this machine's libjpeg-turbo, in the order of the fake
  * CUDA's streams (fake_cuda.h): encoded bytes are read and planes written when the stream comes to
  * it, so both must last until then. It knows no more than nvJPEG promises: a list decodes only in
  * the length and format that it was initialized with, and fails as a whole where one of its images

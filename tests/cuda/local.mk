@@ -43,7 +43,7 @@ EMULATE_WERROR = -Werror
 endif
 # Of TRAIN_KERNELS, one by one: Automake has dependencies of what it can read.
 train_kernels = tests/cuda/dense.emulated.o tests/cuda/depthwise.emulated.o tests/cuda/elementwise.emulated.o tests/cuda/ingest.emulated.o \
-	tests/cuda/layer_norm.emulated.o tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimiser.emulated.o \
+	tests/cuda/layer_norm.emulated.o tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimizer.emulated.o \
 	tests/cuda/pool.emulated.o tests/cuda/softmax.emulated.o tests/cuda/tokens.emulated.o
 # The same, which say what they read and write, so that emulate.o finds races; where no sanitizer watches them already.
 if SANITIZE
@@ -53,7 +53,7 @@ WATCHED = watched
 endif
 watched_kernels = tests/cuda/depthwise.$(WATCHED).o tests/cuda/elementwise.$(WATCHED).o tests/cuda/ingest.$(WATCHED).o \
 	tests/cuda/layer_norm.$(WATCHED).o tests/cuda/loss.$(WATCHED).o tests/cuda/norm.$(WATCHED).o \
-	tests/cuda/optimiser.$(WATCHED).o tests/cuda/pool.$(WATCHED).o tests/cuda/softmax.$(WATCHED).o tests/cuda/tokens.$(WATCHED).o
+	tests/cuda/optimizer.$(WATCHED).o tests/cuda/pool.$(WATCHED).o tests/cuda/softmax.$(WATCHED).o tests/cuda/tokens.$(WATCHED).o
 tests/cuda/emulate.o: tests/cuda/emulate.cpp tests/cuda/emulate.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(EMULATE) -c -o $@ $(srcdir)/tests/cuda/emulate.cpp
@@ -63,8 +63,8 @@ tests/cuda/%.emulated.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 tests/cuda/%.watched.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(EMULATE) -fsanitize=thread -MMD -MF $@.d -MT $@ -c -o $@ $<
--include $(wildcard tests/cuda/*.emulated.o.d tests/cuda/*.watched.o.d)
-CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.watched.o tests/cuda/*.o.d tests/cuda/emulate.o
+-include $(wildcard tests/cuda/*.o.d tests/cuda/decode/*.o.d)
+CLEANFILES += tests/cuda/*.o tests/cuda/*.o.d tests/cuda/decode/*.o tests/cuda/decode/*.o.d
 if HAVE_CMOCKA
 check_PROGRAMS += tests/cuda/test_score
 tests_cuda_test_score_SOURCES = tests/cuda/test_score.c quality/score.c quality/score_share.c quality/score_source.c quality/volume_metrics.c quality/heatmap.c
@@ -73,9 +73,9 @@ tests_cuda_test_score_LDADD = tests/cuda/score.$(WATCHED).o tests/cuda/emulate.o
 	libcodec.la libranks.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_score
 check_PROGRAMS += tests/cuda/test_transform
-tests_cuda_test_transform_SOURCES = tests/cuda/test_transform.c cuda/transform_plan.c
+tests_cuda_test_transform_SOURCES = tests/cuda/test_transform.c cuda/decode/transform_plan.c
 tests_cuda_test_transform_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_transform_LDADD = tests/cuda/transform.$(WATCHED).o tests/cuda/emulate.o libloader.la libdataset.la \
+tests_cuda_test_transform_LDADD = tests/cuda/decode/transform.$(WATCHED).o tests/cuda/emulate.o libloader.la libdataset.la \
 	libcodec.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_transform
 check_PROGRAMS += tests/cuda/test_kernels
@@ -106,13 +106,13 @@ tests_cuda_fake_test_decode_SOURCES = tests/cuda/test_decode.c tests/cuda/fake_n
 	tests/cuda/fake_threads.h tests/cuda/fake_cuda.h $(loader_photos)
 tests_cuda_fake_test_decode_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS) -DDL2_FAKE
 tests_cuda_fake_test_decode_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_fake_test_decode_LDADD = tests/cuda/transform.emulated.o tests/cuda/emulate.o $(DECODERS) libgpu.la libloader.la \
+tests_cuda_fake_test_decode_LDADD = tests/cuda/decode/transform.emulated.o tests/cuda/emulate.o $(DECODERS) libgpu.la libloader.la \
 	libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 check_PROGRAMS += tests/cuda/fake_decode_train
 tests_cuda_fake_decode_train_SOURCES = $(dl2_train_SOURCES) tests/cuda/fake_cublas.c tests/cuda/fake_cudnn.c \
 	tests/cuda/fake_nvjpeg.c tests/cuda/fake_threads.c tests/cuda/fake_threads.h tests/cuda/fake_cuda.h
 tests_cuda_fake_decode_train_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS)
-tests_cuda_fake_decode_train_LDADD = tests/cuda/transform.emulated.o $(fake_cuda_objects) $(dl2_train_LDADD)
+tests_cuda_fake_decode_train_LDADD = tests/cuda/decode/transform.emulated.o $(fake_cuda_objects) $(dl2_train_LDADD)
 endif
 check_PROGRAMS += tests/cuda/fake_dl2_train
 tests_cuda_fake_dl2_train_SOURCES = $(dl2_train_SOURCES) $(fake_cuda_sources)
@@ -136,7 +136,7 @@ cuda_tests = \
 TESTS += $(cuda_tests)
 EXTRA_DIST += $(cuda_tests)
 
-# What a step must do at least, from a count; run by hand (docs/performance.md).
+# What a step must do at least, from a count; run by hand (docs/measurements/cuda.md).
 EXTRA_PROGRAMS += tests/cuda/count_step
 tests_cuda_count_step_SOURCES = tests/cuda/count_step.c
 tests_cuda_count_step_LDADD = libnetwork.la

@@ -7,6 +7,7 @@
  */
 #include "cuda/gpu.h"
 #include "loader/batch_decoder.h"
+#include "loader/loader.h"
 #include "tests/loader/photos.h"
 
 #include <math.h>

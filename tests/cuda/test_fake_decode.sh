@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# cuda/decode.c, with what stands in for CUDA and nvJPEG (fake_cuda.h, fake_nvjpeg.c): with and without engines, where
+# cuda/decode/decode.c, with what stands in for CUDA and nvJPEG (fake_cuda.h, fake_nvjpeg.c): with and without engines, where
 # streams run as early as they may, as late as they may, and at random.
 . "$srcdir/tests/lib.sh"
 fake=$builddir/tests/cuda/fake_test_decode

@@ -21,7 +21,7 @@ if ! slow; then
     same alone/$CK one/$CK "a world of one"
 fi
 # The same bits, whenever what is queued runs, and with steps done anew rather than replayed.
-options="-b 4 --gpus 2 --deterministic --mixup 0.2 --accumulate 2"
+options="-b 4 --gpus 2 --deterministic --mixup 0.2 --grad-accum 2"
 paces="lazy random"
 slow && paces=random
 for pace in eager $paces; do
@@ -36,7 +36,7 @@ same eager/$CK unrecorded/$CK "where recording fails"
 names="--ranks --gpus"
 slow && names=
 for name in $names; do
-    expect 0 train -b 4 $name 2 --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart
+    expect 0 train -b 4 $name 2 --device cuda --deterministic --mixup 0.2 --grad-accum 2 --out named --restart
     same eager/$CK named/$CK "$name 2 --device cuda"
 done
 expect 0 train $options --out parts --run-epochs 1.4

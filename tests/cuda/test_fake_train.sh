@@ -131,10 +131,10 @@ grep -q "layer4.*MiB of the card's memory" "$work/err" || fail "no layer is name
 
 # Several models on one card, each with a stream, come to the weights of their own runs.
 if ! slow; then
-    printf '{"name": "a", "mixup": 0.2, "ema": 0.9}\n{"name": "b", "amp": "fp16", "accumulate": 2}\n' >models
+    printf '{"name": "a", "mixup": 0.2, "ema": 0.9}\n{"name": "b", "amp": "fp16", "grad-accum": 2}\n' >models
     DL2_FAKE_PACE=random expect 0 train --device cuda --deterministic -e 1 several --configs models --out models-out
     expect 0 train --device cuda --deterministic -e 1 --mixup 0.2 --ema 0.9 --out model-a
-    expect 0 train --device cuda --deterministic -e 1 --amp fp16 --accumulate 2 --out model-b
+    expect 0 train --device cuda --deterministic -e 1 --amp fp16 --grad-accum 2 --out model-b
     same model-a/$CK models-out/a/$CK "the first of two models on a card"
     same model-b/$CK models-out/b/$CK "the second of two models on a card"
 fi

@@ -8,7 +8,7 @@ nvcc=${NVCC##* }
 "$nvcc" --list-gpu-code 2>/dev/null | grep -q sm_90 || skip "this nvcc knows no sm_90"
 PATH=$PATH:$(dirname "$nvcc")
 cd "$work" || exit 99
-for source in "$srcdir"/cuda/*.cu; do
+for source in "$srcdir"/cuda/*.cu "$srcdir"/cuda/decode/*.cu; do
     name=$(basename "$source" .cu)
     "$nvcc" -O3 -gencode=arch=compute_90,code=sm_90 -Xptxas -v --keep -I"$srcdir" -cubin -o "$name.cubin" "$source" \
         >"$name.txt" 2>&1 || { cat "$name.txt" >&2; fail "nvcc $source"; }

@@ -4,7 +4,7 @@
  * any sizes, for any boxes, also where rows are shifted.
  */
 #include "common/random.h"
-#include "cuda/transform.h"
+#include "cuda/decode/transform.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

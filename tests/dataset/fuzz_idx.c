@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The IDX parser on any bytes; the first byte chooses between labels and images. */
-#include "dataset/idx.h"
+#include "dataset/files/idx.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The index on any bytes, with the check sum put right, which would keep everything else out. */
-#include "dataset/index.h"
+#include "dataset/packed/index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef DL2_TESTS_DATASET_FUZZ_PACKED_H
 #define DL2_TESTS_DATASET_FUZZ_PACKED_H
 
-#include "dataset/packed.h"
+#include "dataset/packed/packed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,20 +13,6 @@ tests_dataset_fuzz_labels_LDADD = $(FUZZ_LIBS) libdataset.la
 TESTS += tests/dataset/fuzz_labels.sh
 EXTRA_DIST += tests/dataset/fuzz_labels.sh
 
-check_PROGRAMS += tests/dataset/fuzz_npy
-tests_dataset_fuzz_npy_SOURCES = tests/dataset/fuzz_npy.c
-tests_dataset_fuzz_npy_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
-tests_dataset_fuzz_npy_LDADD = $(FUZZ_LIBS) libdataset.la
-TESTS += tests/dataset/fuzz_npy.sh
-EXTRA_DIST += tests/dataset/fuzz_npy.sh
-
-check_PROGRAMS += tests/dataset/fuzz_slices
-tests_dataset_fuzz_slices_SOURCES = tests/dataset/fuzz_slices.c
-tests_dataset_fuzz_slices_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
-tests_dataset_fuzz_slices_LDADD = $(FUZZ_LIBS) libdataset.la
-TESTS += tests/dataset/fuzz_slices.sh
-EXTRA_DIST += tests/dataset/fuzz_slices.sh
-
 if HAVE_CMOCKA
 check_PROGRAMS += tests/dataset/test_dataset
 tests_dataset_test_dataset_SOURCES = tests/dataset/test_dataset.c $(SCRATCH)
@@ -43,21 +29,11 @@ tests_dataset_test_clips_SOURCES = tests/dataset/test_clips.c $(SCRATCH)
 tests_dataset_test_clips_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_dataset_test_clips_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_clips
-check_PROGRAMS += tests/dataset/test_volume
-tests_dataset_test_volume_SOURCES = tests/dataset/test_volume.c $(SCRATCH)
-tests_dataset_test_volume_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_dataset_test_volume_LDADD = libdataset.la $(CMOCKA_LIBS)
-TESTS += tests/dataset/test_volume
 check_PROGRAMS += tests/dataset/test_heap_page
 tests_dataset_test_heap_page_SOURCES = tests/dataset/test_heap_page.c
 tests_dataset_test_heap_page_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_dataset_test_heap_page_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_heap_page
-check_PROGRAMS += tests/dataset/test_remote
-tests_dataset_test_remote_SOURCES = tests/dataset/test_remote.c $(SCRATCH)
-tests_dataset_test_remote_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_dataset_test_remote_LDADD = libdataset.la $(CMOCKA_LIBS)
-TESTS += tests/dataset/test_remote
 endif
 SCRATCH = tests/dataset/scratch.c tests/dataset/scratch.h
 EXTRA_DIST += tests/dataset/gen_gulp.py tests/dataset/gulpio
@@ -88,16 +64,3 @@ EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py
 # These start a PostgreSQL server, and skip where none is installed.
 TESTS += tests/dataset/postgresql.sh tests/dataset/postgresql_beside.sh tests/dataset/postgresql_pages.sh
 EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_beside.sh tests/dataset/postgresql_pages.sh
-
-# These start servers, and skip where none is installed.
-TESTS += tests/dataset/remote.sh tests/dataset/remote_s3.sh
-EXTRA_DIST += tests/dataset/remote.sh tests/dataset/remote_s3.sh tests/dataset/remote/proxy.py tests/dataset/remote/s3.py
-EXTRA_DIST += tests/bench/remote.sh
-if HAVE_LIBCURL
-check_PROGRAMS += tests/dataset/fuzz_listing
-tests_dataset_fuzz_listing_SOURCES = tests/dataset/fuzz_listing.c
-tests_dataset_fuzz_listing_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
-tests_dataset_fuzz_listing_LDADD = $(FUZZ_LIBS) libdataset.la
-TESTS += tests/dataset/fuzz_listing.sh
-endif
-EXTRA_DIST += tests/dataset/fuzz_listing.sh

@@ -88,10 +88,14 @@ interrupted() { # NAME OPTIONS...: trains, without the server from a moment in t
     shift
     while :; do
         rm -rf "$work/$name"
-        dl2-train --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e $epochs --checkpoint-every 0 "$@" \
+        dl2-train -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e $epochs --checkpoint-every 0 "$@" \
             --out "$work/$name" >"$work/out" 2>"$work/err" &
-        pid=$! start=$(date +%s)
-        sleep 0.7
+        pid=$!
+        until grep -q '^epoch *2 ' "$work/out"; do
+            kill -0 $pid 2>/dev/null || break
+            sleep 0.05
+        done
+        start=$(date +%s)
         control -m immediate stop
         wait $pid && code=0 || code=$?
         took=$(($(date +%s) - start))

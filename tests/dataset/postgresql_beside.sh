@@ -49,7 +49,7 @@ if dl2-transcode --list codecs | grep -q '^jpeg'; then
     picture "$work/yolo/images/train/1.ppm" 16 12 1
     mkdir -p "$work/yolo/labels/train" && echo '3 0.5 0.5 0.5 0.5' >"$work/yolo/labels/train/1.txt"
     printf '{"images": [{"id": 1, "file_name": "images/train/1.ppm", "width": 16, "height": 12}], "annotations": [], "categories": []}' >"$work/yolo/coco.json"
-    expect 0 dl2-transcode --quiet --q 50 --short 6 "$work/yolo" "$(at yolo)"
+    expect 0 dl2-transcode --quiet --q 50 --resize-shorter 6 "$work/yolo" "$(at yolo)"
     said "$work/yolo: variants on a server get no files of annotations, such as coco.json"
     is "$(sql "select key, convert_from(beside_data[array_position(beside, 'txt')], 'UTF8') from yolo_jpeg_50_6")" 'images/train/1|3 0.5 0.5 0.5 0.5' 'label files of a table'
 fi

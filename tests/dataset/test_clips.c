@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which trees of images are clips, in what order their frames come, and how clips are split. */
-#include "dataset/writer.h"
+#include "dataset/write/writer.h"
 #include "tests/dataset/scratch.h"
 
 static void put_clip(const char *format, const char *place, int first, int count)

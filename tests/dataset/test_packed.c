@@ -4,8 +4,8 @@
  * index; and what must be refused. GulpIO's own files: gulpio/, made by gen_gulp.py.
  */
 #include "common/file.h"
-#include "dataset/packed.h"
-#include "dataset/writer.h"
+#include "dataset/packed/packed.h"
+#include "dataset/write/writer.h"
 #include "tests/dataset/scratch.h"
 
 #include <endian.h>
@@ -793,7 +793,7 @@ static void test_which_member_is_the_image(void **state)
     dl2_dataset_close(dataset);
     expect_message("w", "images that are not loaded, since their samples have another: 2, such as "
                         "0.depth.png in s.tar");
-    /* Of images alone, too: these are no tree of files with dots in their names. */
+    /* Shards of images alone, too: these are no tree of files with dots in their names. */
     tar_add(&tar, "0.depth.png", "depth");
     tar_add(&tar, "0.jpg", "photograph");
     tar_add(&tar, "1.jpg", "photograph");

@@ -646,7 +646,7 @@ def study(call, result):
     answer = os.path.join(out, "report/answer.json")
     if not rows or not os.path.exists(answer):
         raise Failed("the study has no answer")
-    result["answer"] = " ".join(load_json(answer)["sentences"])
+    result["answer"] = " ".join(f"{network['smallest']['text']} {network['open']}" for network in load_json(answer)["networks"].values())
 
 
 def study_data(call):
@@ -689,9 +689,10 @@ def pytorch_study(call, result):
                         *(["--size", "32", "--batch", "8", "--epochs", "2"] if rehearse else
                           ["--size", "128", "--epochs", "10", "--amp"])], 1e9 if rehearse else 20, PYTHONPATH=call.packages) is None:
                     continue
-                found = load_json(to + "/result.json")
-                runs.setdefault(name, []).append({"top1": found["value"], **{key: statistics.median(
-                    of(epoch) for epoch in found["epochs"][1:] or found["epochs"]) for key, of in (
+                with open(to + "/epochs.jsonl") as file:
+                    epochs = [json.loads(line) for line in file]
+                runs.setdefault(name, []).append({"top1": load_json(to + "/result.json")["value"], **{key: statistics.median(
+                    of(epoch) for epoch in epochs[1:] or epochs) for key, of in (
                         ("images_per_second", lambda epoch: epoch["images"] / epoch["seconds"]),
                         ("data_stall", lambda epoch: epoch["wait_seconds"] / epoch["seconds"]))}})
                 watts, memory = meter.between(began, time.monotonic())

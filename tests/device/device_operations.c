@@ -492,7 +492,7 @@ void against_reference(struct op *op, double tolerance)
 
 /* -- operations that are tested alike -- */
 
-/* Of images: batch, height, width, in; out, kernel, stride, pad; groups, bias, activation. Clips
+/* Images: batch, height, width, in; out, kernel, stride, pad; groups, bias, activation. Clips
  * have a depth before each height. */
 static const struct dl2_conv_shape convs[] = {
     FLAT_CONV(2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, 1, true),
@@ -687,7 +687,7 @@ void not_a_number(void **state)
 {
     const struct operation *operation = *state;
     struct op op = nth_op(operation, operation == &gelu_operation ? 0 : 3, ONCE);
-    /* Of attention, a key: one score of many. */
+    /* A key of attention: one score of many. */
     op.in[0][operation == &attention_operation ? attentions[3].channels + 1 : 1] = NAN;
     for (size_t k = 1; k < subject_count; k++) {
         op.run(&op, subjects[k].device);

@@ -38,7 +38,7 @@
 
 extern struct dl2_random stream; /* the same at the beginning of each test */
 
-/* Of `count` random values between -1 and 1; the caller frees them. */
+/* `count` random values between -1 and 1; the caller frees them. */
 float *fresh(size_t count);
 /* Fails with the error's message, but for DL2_OK. */
 void ok(int status, const struct dl2_error *error);

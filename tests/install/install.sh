@@ -52,6 +52,12 @@ grep '^static inline' "$work/all.i" | names >"$work/defined"
 names <"$work/all.i" | grep -vxF -f "$work/defined" >"$work/declared"
 nm -D --defined-only "$libdir/libdl2.so" | sed -n 's/.* [TDBR] //p' | sort >"$work/exported"
 diff "$work/declared" "$work/exported" >&2 || fail "declared (<) is not what is exported (>)"
+if [ -n "$cxx" ]; then # by the same names
+    { cat "$work/all.c"; echo 'void *all[] = {'; sed 's/.*/(void *)\&&,/' "$work/declared"; echo '};'; } >"$work/all.cc"
+    expect 0 $cxx -std=c++11 $cflags -c "$work/all.cc" -o "$work/all.o"
+    nm -u "$work/all.o" | sed -n 's/.* U //p' | grep dl2_ | sort | diff "$work/declared" - >&2 ||
+        fail "C++ has other names (>) for what is declared (<)"
+fi
 
 # The example, on twenty pictures.
 for class in aster rose; do

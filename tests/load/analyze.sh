@@ -139,12 +139,12 @@ if [ -n "${PYTHON3:-}" ]; then
     is "$(ways 'abs(data["epoch_seconds"] - 3 * v["images"] / 5) < 0.1 * data["epoch_seconds"]')" True "a slow device's time"
     is "$(ways 'data["epoch_seconds"] == hop["epoch_seconds"] == task["epoch_seconds"]')" True "times of three ways that never wait"
     is "$(ways 'data["file_bytes"] == task["file_bytes"] == 2 * hop["file_bytes"] == v["bytes"], hop["network_bytes"]')" "(True, 12000000.0)" "memory"
-    expect 0 analyze "$work/large" --device-rate 5 $shape --memory 1G --models 1 --ranks 2 --parameters 1e6 --link 8
+    expect 0 analyze "$work/large" --device-rate 5 $shape --memory 1G --models 1 --ranks 2 --parameters 1e6 --bandwidth 8
     is "$(ways 'round(hop["epoch_seconds"] / (task["epoch_seconds"] + 1), 6)')" 1.0 "one model hops, at 8 MB/s"
     is "$(ways 'round(data["epoch_seconds"] / (task["epoch_seconds"] / 2 + steps / 2), 6)')" 1.0 "one model data parallel, at 8 MB/s"
 fi
 grep -q '^hopping (--hop) ' "$work/out" || fail "the ways are not printed: $(cat "$work/out")"
-for options in "--models 2" "--ranks 2" "--link 8" "--parameters 5" "--models 2 --ranks 2" "--models 2 --ranks 1 --parameters 5"; do
+for options in "--models 2" "--ranks 2" "--bandwidth 8" "--parameters 5" "--models 2 --ranks 2" "--models 2 --ranks 1 --parameters 5"; do
     expect 2 analyze "$work/large" --device-rate 5 $shape $options
 done
 

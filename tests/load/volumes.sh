@@ -26,7 +26,7 @@ bench() {
 first=
 for how in '-j 1' '-j 3' '-j 2 --dtype float32 --layout nchw'; do
     # shellcheck disable=SC2086
-    bench --mask mask.npy --foreground 0.5 --augment flips,elastic:p=0.5,noise,gamma,brightness,blur:sigma-max=1 $how
+    bench --mask mask.npy --oversample-foreground 0.5 --augment flips,elastic:p=0.5,noise,gamma,brightness,blur:sigma-max=1 $how
     digest=$(sed -n 's/^digest //p' "$work/out")
     [ -n "$digest" ] || fail "no digest"
     [ "$digest" = "${first:=$digest}" ] || fail "$digest with $how, $first with one worker"
@@ -55,7 +55,7 @@ expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 -e 1
 said 'a/1.npy: it is truncated: 300 of '
 
 # What has no effect, or cannot be done, is refused.
-for options in '--io uring' '--cache 1M' '--crop-area 0.1,1' '--gray' '--resize 9 --val' '--window 0,1' '--foreground 0.5' \
+for options in '--io uring' '--cache 1M' '--crop-area 0.1,1' '--gray' '--resize 9 --val' '--window 0,1' '--oversample-foreground 0.5' \
     '--frames 3' '--normalization window'; do
     # shellcheck disable=SC2086
     expect 2 dl2-load bench "$work/scans" --image-size 6x8x10 $options

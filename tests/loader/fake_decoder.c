@@ -133,7 +133,7 @@ static void straighten(const struct dl2_encoded *image, struct dl2_raster *raste
     }
 }
 
-/* Of the limit alone, as far reduced as the loader itself would. */
+/* Reduced by the limit alone, as far as the loader itself would. */
 static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *image, uint8_t *out)
 {
     struct dl2_resizer resizer = {.kernels = NULL};

@@ -45,7 +45,7 @@ tests_loader_test_batch_decoder_LDADD = libloader.la libdataset.la libcodec.la l
 tests_loader_test_batching_SOURCES = tests/loader/test_batching.c $(loader_pictures)
 tests_loader_test_batching_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_batching_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
-tests_loader_test_allocations_SOURCES = tests/loader/test_allocations.c load/load_heap.c \
+tests_loader_test_allocations_SOURCES = tests/loader/test_allocations.c tests/common/allocations.c tests/common/allocations.h \
 	$(loader_pictures)
 tests_loader_test_allocations_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_allocations_LDADD = libloader.la libdataset.la libcodec.la libcommon.la \

@@ -5,6 +5,7 @@
  * with val) and behind it the SIZE * SIZE * CHANNELS bytes that came out.
  */
 #include "codec/codec.h"
+#include "loader/loader.h"
 #include "loader/sample.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #include "codec/codec.h"
 #include "common/random.h"
-#include "load/load.h"
+#include "tests/common/allocations.h"
 #include "tests/loader/pictures.h"
 
 enum { IMAGES = 48, MAX_EPOCHS = 80, QUIET_EPOCHS = 3 };
@@ -72,10 +72,10 @@ static void expect_quiet(const struct dl2_loader_config *config)
     uint64_t before, after, last = 0;
     unsigned quiet = 0;
     for (unsigned epoch = 0; epoch < MAX_EPOCHS && quiet < QUIET_EPOCHS; epoch++) {
-        dl2_load_allocations(&before);
+        count_allocations(&before);
         start(loader, epoch, 0);
         expect_ok(drain(loader, NULL, &error), &error);
-        dl2_load_allocations(&after);
+        count_allocations(&after);
         last = after - before;
         quiet = last ? 0 : quiet + 1;
     }
@@ -91,7 +91,7 @@ static void test_no_allocations(void **state)
                                               DL2_BATCHING_AWARE};
     static const struct dl2_operation operation = {"brighten", brighten, NULL};
     uint64_t unused;
-    if (!dl2_load_allocations(&unused))
+    if (!count_allocations(&unused))
         skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
     for (unsigned mode = 0; mode < 3; mode++)
         for (int train = 0; train < 2; train++) {

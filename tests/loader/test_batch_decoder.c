@@ -6,6 +6,7 @@
  */
 #include "codec/codec.h"
 #include "codec/jpeg/jpeg_plain.h"
+#include "common/clock.h"
 #include "tests/loader/fake_decoder.h"
 #include "tests/loader/photos.h"
 
@@ -218,7 +219,7 @@ static void test_orders_and_shares(void **state)
     free(want);
 }
 
-/* Of a sample that comes several times in an epoch, each time has a crop of its own; a refused one
+/* A sample that comes several times in an epoch has a crop of its own each time; a refused one
  * keeps it. */
 static void test_repeats(void **state)
 {
@@ -239,21 +240,27 @@ static void test_repeats(void **state)
     dl2_loader_destroy(loader);
 }
 
-/* A slow decoder gets little, a fast one much. */
+/* A slow decoder, which takes for a batch as long as a whole epoch took, gets little, a fast one
+ * much. */
 static void test_shares_follow_rates(void **state)
 {
+    enum { EPOCHS = 4, MICROS = 20000 };
     uint64_t given[2];
+    double seconds = 0;
     for (unsigned slow = 0; slow < 2; slow++) {
         struct dl2_loader_config config = settings(true, 2, 3);
         struct fake_decoder fake = make_fake(0);
-        fake.micros = slow ? 20000 : 0;
+        const unsigned epoch = (unsigned)(1e6 * seconds / EPOCHS);
+        fake.micros = !slow ? 0 : epoch > MICROS ? epoch : MICROS;
         config.decoder = &fake.base;
         config.decoder_shares = true;
         struct dl2_loader *loader = create(samples, &config);
         free(load_epoch(loader, 3, 0, 0));
         dl2_loader_stats_reset(loader);
-        for (uint64_t i = 1; i < 5; i++)
+        const double began = dl2_clock_wall();
+        for (uint64_t i = 1; i <= EPOCHS; i++)
             free(load_epoch(loader, 3, i, 0));
+        seconds = dl2_clock_wall() - began;
         const struct dl2_loader_stats stats = stats_of(loader);
         given[slow] = stats.decoder_images;
         dl2_loader_destroy(loader);

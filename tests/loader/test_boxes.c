@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Boxes: COCO's JSON and what is broken in it, label files, geometry, masks as pycocotools draws
  * them. */
+#include "annotations/instance_masks.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "loader/boxes.h"
-#include "loader/instance_masks.h"
 #include "pixels/resolution.h"
 #include "tests/loader/pictures.h"
 

@@ -253,7 +253,7 @@ def main():
     network, frames, pixels_a_side, steps, batch = NETWORKS[sys.argv[1]]
     net = network().double().train()
     fill_state(net)
-    # Of seeds 99 to 1499 that with which the inputs of ReLUs in resnet20's step keep farthest from 0: at least 5 times as
+    # That seed from 99 to 1499 with which the inputs of ReLUs in resnet20's step keep farthest from 0: at least 5 times as
     # far as float32 is wrong there. Nearer ones change gradients by percents where rounding decides on their sign.
     pixels = ((fill(batch * frames * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
     images = pixels.reshape(batch, frames, pixels_a_side, pixels_a_side, 3).permute(0, 4, 1, 2, 3)

@@ -436,7 +436,7 @@ static void two_runs_are_the_same_bits(void **state)
     }
 }
 
-/* Of images that are mixed already only the targets are mixed: with share 0, the loss is that of
+/* Only the targets are mixed of images that are mixed already: with share 0, the loss is that of
  * the same images with their partners' labels. */
 static void pasted_images_are_not_blended(void **state)
 {

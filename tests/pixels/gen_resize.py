@@ -24,7 +24,7 @@ CASES = [
 ]
 
 
-# Of the filters beside the bilinear one: smaller and larger, with fractions, gray, one pixel.
+# The filters beside the bilinear one: smaller and larger, with fractions, gray, one pixel.
 OTHERS = (0, 3, 4, 5, 8, 10)
 
 

@@ -217,7 +217,7 @@ static void test_torchvisions_figures(void **state)
 
 static const unsigned simd_flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
 
-/* Of sizes that fill no block, one block, or several and a rest. */
+/* The sizes fill no block, one block, or several and a rest. */
 static void test_instruction_sets(void **state)
 {
     static const uint32_t sides[] = {1, 2, 3, 21, 64, 131};

@@ -73,7 +73,7 @@ is "$(sql "select count(model) from models")" 5 models
 cat >configs <<'EOF'
 {"name": "a"}
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
-{"name": "c", "optimizer": "adamw", "epochs": 1.6, "ema": 0.9, "accumulate": 2}
+{"name": "c", "optimizer": "adamw", "epochs": 1.6, "ema": 0.9, "grad-accum": 2}
 EOF
 hop() { run --seed 1 --device ref several --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate "$@"; }
 sql "alter role dl2 set log_statement = 'all'"

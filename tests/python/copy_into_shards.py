@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# copy_into_shards.py FORMAT FOLDER: seven images as parquet, mds or beton in FOLDER/source..., and what a copy of them has to be
+# copy_into_shards.py FORMAT FOLDER: seven images as mds or beton in FOLDER/source..., and what a copy of them has to be
 # as FOLDER/expected/NUMBER.{png,jpg}: the same bytes; where the format keeps pixels alone, a PNG file of these pixels.
 import io
 import json
@@ -29,29 +29,7 @@ def expect(number, data, extension):
 images = [Image.fromarray(random.integers(0, 255, (20 + i, 30, 3), dtype=numpy.uint8)) for i in range(7)]
 labels = [i % 3 for i in range(7)]
 forms = [("jpeg", "jpg") if i % 2 else ("png", "png") for i in range(7)]
-if kind == "parquet":
-    import pyarrow
-    import pyarrow.parquet
-    files = [encoded(image, form) for image, (form, _) in zip(images, forms)]
-    for i, data in enumerate(files):
-        expect(i, data, forms[i][1])
-    table = pyarrow.table({"image": [{"bytes": data, "path": None} for data in files],
-                           "label": pyarrow.array(labels[:-1] + [-1]),
-                           "several": [[label, 0] for label in labels]})
-    names = {"names": ["rose", "daisy.x", "two words"]}
-    about = {"info": {"features": {"label": names, "several": names}}}
-    table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
-    pyarrow.parquet.write_table(table, folder + "/source.parquet")
-    # As a folder from the Hub: three splits, one of two files, one of which has an image that is null.
-    data = folder + "/hub/data"
-    os.makedirs(data)
-    for name, rows in {"train-00000-of-00002": [0, 1], "train-00001-of-00002": [2, None], "validation-00000-of-00001": [3, 4],
-                       "test-00000-of-00001": [5]}.items():
-        part = pyarrow.table({"image": pyarrow.array([row if row is None else {"bytes": files[row], "path": None} for row in rows],
-                                                     table.schema.field("image").type),
-                              "label": [0 if row is None else labels[row] for row in rows]})
-        pyarrow.parquet.write_table(part.replace_schema_metadata(table.schema.metadata), f"{data}/{name}.parquet")
-elif kind == "mds":
+if kind == "mds":
     from streaming import MDSWriter
     with MDSWriter(out=folder + "/source", columns={"image": "jpeg", "thumbnail": "pil", "label": "int"},
                    compression="zstd") as writer:

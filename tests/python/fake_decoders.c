@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the place of cuda/decode.c, in a build of dl2._decoders that test_dl2.py and test_torch.py
+ * In the place of cuda/decode/decode.c, in a build of dl2._decoders that test_dl2.py and test_torch.py
  * load instead of the real one: two cards, whose memory is this machine's, and which decode as
  * fake_decoder.h says. DL2_FAKE_REFUSES and DL2_FAKE_FAILS_AT are that decoder's numbers. The
  * functions here are called by ctypes.
  */
-#include "cuda/decode.h"
+#include "cuda/decode/decode.h"
 
 #include "tests/loader/fake_decoder.h"
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-TESTS += tests/python/copy_into_shards.sh tests/python/frameworks.sh tests/python/optuna.sh tests/python/other_torch.sh \
-	tests/python/python.sh tests/python/torch.sh tests/python/wheel.sh
-EXTRA_DIST += tests/python/copy_into_shards.py tests/python/copy_into_shards.sh tests/python/fake_card.py \
-	tests/python/frameworks.sh tests/python/module.sh tests/python/optuna.sh tests/python/other_torch.sh \
+TESTS += tests/python/copy_into_shards.sh tests/python/examples.sh tests/python/frameworks.sh tests/python/hub.sh tests/python/optuna.sh tests/python/other_torch.sh \
+	tests/python/python.sh tests/python/study.sh tests/python/torch.sh tests/python/wheel.sh
+EXTRA_DIST += tests/python/copy_into_shards.py tests/python/copy_into_shards.sh tests/python/examples.sh tests/python/fake_card.py \
+	tests/python/frameworks.sh tests/python/hub.sh tests/python/module.sh tests/python/optuna.sh tests/python/other_torch.sh \
 	tests/python/python.sh \
-	tests/python/small_dataset.py tests/python/test_arrays.py tests/python/test_boxes.py tests/python/test_calls.py tests/python/test_clips.py tests/python/test_videos.py tests/python/test_dataset.py \
-	tests/python/test_epochs.py tests/python/test_frameworks.py tests/python/test_images.py tests/python/test_volumes.py tests/python/test_torch.py tests/python/torch.sh \
+	tests/python/small_dataset.py tests/python/study.sh tests/python/test_study.py tests/python/test_sensitivity.py tests/python/test_arrays.py tests/python/test_boxes.py tests/python/test_calls.py tests/python/test_clips.py tests/python/test_videos.py tests/python/test_dataset.py \
+	tests/python/test_epochs.py tests/python/test_frameworks.py tests/python/test_hub.py tests/python/test_images.py tests/python/test_volumes.py tests/python/test_torch.py tests/python/torch.sh \
 	tests/python/train_plain.py tests/python/wheel.sh
 
 # dl2._decoders with a stand-in for a card.

@@ -209,7 +209,7 @@ class Boxes(unittest.TestCase):
         self.coco = coco
         self.write(coco)
         for container in "folder", "tar":
-            run("dl2-transcode", "--q", "60", "--container", container, "--short", "32,111,160,224,full", f"{self.folder}/src",
+            run("dl2-transcode", "--q", "60", "--container", container, "--resize-shorter", "32,111,160,224,full", f"{self.folder}/src",
                 f"{self.folder}/{container}")
             for name in "jpeg-60", *(f"jpeg-60@{short}" for short in (32, 111, 160, 224)):
                 path = f"{self.folder}/{container}/{name}"
@@ -301,7 +301,7 @@ class Boxes(unittest.TestCase):
 
     @needs_torch
     def test_a_network_for_detection(self):
-        """The example of docs/loading.md, small: torchvision's network normalises the images, and learns."""
+        """The example of docs/python.md, small: torchvision's network normalises the images, and learns."""
         try:
             from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
         except ImportError:

@@ -378,7 +378,7 @@ class Words(unittest.TestCase):
                    "decoder": "external"}
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest
             device-kind device-rate device-report seconds within memory quality whole
-            models ranks parameters link""".split())
+            models ranks parameters bandwidth""".split())
         of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
             requests request-limit""".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory

@@ -86,7 +86,7 @@ class Batches(unittest.TestCase):
         batches = loader(seed=9, dtype="float32", mean=MEAN, std=STD, area=(0.25, 1), io="direct")
         settings = batches.settings
         words = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
-        self.assertEqual(set(settings), words - {"split", "val_fraction", "memory", "weights"})
+        self.assertEqual(set(settings), words - {"split", "val_fraction", "memory", "sample_weights"})
         self.assertEqual([settings[name] for name in ("batch", "image_size", "train", "seed", "dtype", "layout", "mean", "std", "area", "io")],
                          [8, SIZE, True, 9, "float32", "NHWC", MEAN, STD, (0.25, 1.0), "direct"])
         self.assertIsNone(settings["augment"])
@@ -227,16 +227,16 @@ class Order(unittest.TestCase):
 
     def test_choice_of_samples(self):
         weights = [1 + 3 * (i % 5 == 0) for i in range(40)]
-        for choice in ({"weights": weights}, {"weights": numpy.array(weights), "draws": 100}, {"repeats": 3},
-                       {"repeats": 3, "draws": 40}, {"draws": 13}, {"balanced": True, "draws": 64}):
+        for choice in ({"sample_weights": weights}, {"sample_weights": numpy.array(weights), "num_samples": 100}, {"repeats": 3},
+                       {"repeats": 3, "num_samples": 40}, {"num_samples": 13}, {"balanced": True, "num_samples": 64}):
             batches = loader(**choice)
             images, labels, indices = epoch_of(batches)
-            length = choice.get("draws", 40 * choice.get("repeats", 1))
+            length = choice.get("num_samples", 40 * choice.get("repeats", 1))
             self.assertEqual((len(indices), len(batches)), (length, -(-length // 8)), choice)
             for same in {"workers": 1, "io": "direct"}, {"workers": 3, "io": "threads"}, {"decoded_cache_bytes": 1 << 20}:
                 for a, b in zip((images, labels, indices), epoch_of(loader(**choice, **same))):
                     self.assertTrue((a == b).all(), (choice, same))
-            if "draws" in choice and choice["draws"] < 40 and "repeats" not in choice:
+            if "num_samples" in choice and choice["num_samples"] < 40 and "repeats" not in choice:
                 self.assertEqual(len(set(indices)), length)
             # An image that comes twice has another crop each time.
             different = {(index, image.tobytes()) for index, image in zip(indices, images)}
@@ -264,29 +264,29 @@ class Order(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "weights|repeats|draws|balanced"):
                     loader(repeats=2).resume(state)
         with self.assertRaisesRegex(ValueError, "other weights"):
-            loader(weights=[1] * 40).resume(loader(weights=weights).state())
+            loader(sample_weights=[1] * 40).resume(loader(sample_weights=weights).state())
         # Classes come equally often, though there are 22 asters and 18 roses, and others as they are.
-        labels = epoch_of(loader(balanced=True, draws=20000, batch=100, image_size=8))[1]
+        labels = epoch_of(loader(balanced=True, num_samples=20000, batch=100, image_size=8))[1]
         self.assertLess(abs(labels.mean() - 0.5), 0.0137)  # once in 10,000 times by chance; 0.45 else
-        self.assertEqual(set(epoch_of(loader(weights=[0, 1] * 20))[2] % 2), {1})
+        self.assertEqual(set(epoch_of(loader(sample_weights=[0, 1] * 20))[2] % 2), {1})
         with tempfile.TemporaryDirectory() as folder: # the same from a file, whatever order its lines have
             path = pathlib.Path(folder, "weights")
             keys = dl2.Dataset(flowers).keys
             path.write_text("".join(f"{key}\t{weight}\n" for key, weight in reversed(list(zip(keys, weights)))))
-            self.assertTrue((epoch_of(loader(weights=path))[2] == epoch_of(loader(weights=weights))[2]).all())
+            self.assertTrue((epoch_of(loader(sample_weights=path))[2] == epoch_of(loader(sample_weights=weights))[2]).all())
             path.write_text("".join(f"{key} 1\n" for key in keys[1:]))
             with self.assertRaisesRegex(dl2.Error, "no weight for " + keys[0]):
-                loader(weights=str(path))
-        copied = pickle.loads(pickle.dumps(loader(weights=weights)))
-        self.assertTrue((epoch_of(copied)[2] == epoch_of(loader(weights=weights))[2]).all())
-        for wrong, says in (({"weights": [1] * 39}, "39 numbers for 40 samples"), ({"weights": [0] * 40}, "their sum is 0"),
-                            ({"weights": [-1] + [1] * 39}, "-1 is not a valid weight"), ({"weights": weights, "balanced": True}, "two ways"),
-                            ({"weights": weights, "repeats": 2}, "repeats excludes weights"), ({"draws": 41}, "has 40 samples, not 41"),
-                            ({"train": False, "repeats": 2}, "repeats needs train"), ({"balanced": True, "shuffle_chunk": 2}, "shuffle_chunk excludes weights and balanced")):
+                loader(sample_weights=str(path))
+        copied = pickle.loads(pickle.dumps(loader(sample_weights=weights)))
+        self.assertTrue((epoch_of(copied)[2] == epoch_of(loader(sample_weights=weights))[2]).all())
+        for wrong, says in (({"sample_weights": [1] * 39}, "39 numbers for 40 samples"), ({"sample_weights": [0] * 40}, "their sum is 0"),
+                            ({"sample_weights": [-1] + [1] * 39}, "-1 is not a valid weight"), ({"sample_weights": weights, "balanced": True}, "two ways"),
+                            ({"sample_weights": weights, "repeats": 2}, "repeats excludes sample_weights"), ({"num_samples": 41}, "has 40 samples, not 41"),
+                            ({"train": False, "repeats": 2}, "repeats needs train"), ({"balanced": True, "shuffle_chunk": 2}, "shuffle_chunk excludes sample_weights and balanced")):
             with self.assertRaisesRegex(ValueError, says):
                 loader(**wrong)
         with self.assertRaises(TypeError):
-            loader(weights=["heavy"] * 40)
+            loader(sample_weights=["heavy"] * 40)
 
     def test_state_of_another(self):
         batches = loader(seed=3)

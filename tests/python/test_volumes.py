@@ -116,7 +116,7 @@ class Volumes(unittest.TestCase):
                 numpy.testing.assert_array_equal(voxels, shown(array[None], patch, PATCH))
 
     def test_same_for_any_workers_and_resume(self):
-        settings = dict(LABELS, seed=5, foreground=0.5, augment="flips,elastic:p=0.5,noise,brightness,gamma,blur:sigma-max=1")
+        settings = dict(LABELS, seed=5, oversample_foreground=0.5, augment="flips,elastic:p=0.5,noise,brightness,gamma,blur:sigma-max=1")
         with loader(workers=1, **settings) as one, loader(workers=4, **settings) as four, \
                 loader(workers=3, batching="aware", **settings) as aware:
             wanted = epoch(one, 2)
@@ -133,7 +133,7 @@ class Volumes(unittest.TestCase):
                 rest = collect(second)
                 self.assertEqual(sorted(taken + list(rest)), list(range(9)))
                 self.assertTrue(same(rest, {n: wanted[n] for n in rest}))
-        with loader(foreground=0.5, seed=5, **LABELS) as other:
+        with loader(oversample_foreground=0.5, seed=5, **LABELS) as other:
             self.assertRaisesRegex(ValueError, "augment", other.resume, state)
 
     def test_smaller_volumes_are_padded(self):
@@ -163,14 +163,14 @@ class Volumes(unittest.TestCase):
                 numpy.testing.assert_allclose(voxels, (numpy.clip(part, -20, 60) + 20) / 80, atol=1e-6)
 
     def test_foreground(self):
-        with loader(foreground=1, **LABELS) as ours:
+        with loader(oversample_foreground=1, **LABELS) as ours:
             for number in range(3):
                 for sample, (_, labels, _, _) in epoch(ours, number).items():
                     self.assertEqual(labels.any(), sample > 0)
             self.assertEqual(ours.stats()["no_foreground"], 3)
         counts = []
         for share in 0, 0.5:
-            with loader(foreground=share, **LABELS) as ours:
+            with loader(oversample_foreground=share, **LABELS) as ours:
                 counts.append(sum(bool(found[1].any()) for number in range(20) for found in epoch(ours, number).values()))
         self.assertGreater(counts[1], counts[0])
         self.assertLess(counts[1], 160)
@@ -326,7 +326,7 @@ class Refusals(unittest.TestCase):
         cases = (({"image_size": 8}, "normalization"), ({"dtype": "uint8"}, "floats"), ({"resize": 9, "train": False}, "resize"),
                  ({"flip": True}, "flip"), ({"augment": "jitter:hue=0.1"}, "jitter"), ({"cache_bytes": 9}, "cache_bytes"),
                  ({"window": (0, 1)}, "window"), ({"normalization": "window", "window": (0, float("inf"))}, "window .*finite"),
-                 ({"foreground": 0.5}, "mask"), ({"mask": "mask.png"}, "mask.npy"),
+                 ({"oversample_foreground": 0.5}, "mask"), ({"mask": "mask.png"}, "mask.npy"),
                  ({"image_size": (4, 5, 6, 7)}, "4 numbers"), ({"frames": 2}, "frames"), ({"mean": (0.1,)}, "mean"),
                  ({"augment": "blur:kernel=3"}, "kernel"))
         for settings, text in cases:
@@ -369,7 +369,7 @@ class WithTorch(unittest.TestCase):
     @needs_torch
     def test_torch(self):
         from dl2.torch import Dataset, Loader
-        ours = Loader(root, 3, PATCH, seed=1, mask="mask.npy", foreground=1, augment="flips")
+        ours = Loader(root, 3, PATCH, seed=1, mask="mask.npy", oversample_foreground=1, augment="flips")
         images, targets, sidecars = next(iter(ours))
         self.assertEqual((images.shape, images.dtype), ((3, 1) + PATCH, torch.float32))
         self.assertEqual(sidecars["masks"].shape, (3,) + PATCH)

@@ -13,14 +13,24 @@ expect 0 make -C "$builddir" wheel BUNDLE_FOLDER="$work"
 cp "$work/out" "$work/said"
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$builddir/config.h")
 wheel=$(ls "$work"/*.whl)
-printf '%s\n' "${wheel##*/}" | grep -Eqx "dl2-$version-cp311-abi3-manylinux_2_[0-9]+_$(uname -m)\.whl" || fail "its name: $wheel"
+printf '%s\n' "${wheel##*/}" | grep -Eqx "dl2_images-$version-cp311-abi3-manylinux_2_[0-9]+_$(uname -m)\.whl" || fail "its name: $wheel"
 grep -q "^${wheel##*/}: [0-9]* MiB, " "$work/said" || fail "$(cat "$work/said")"
+
+# Its tag is what auditwheel says; on Debian 12 it is that of Ubuntu 22.04 or an older one.
+if "${DL2_PEER_PYTHON:-false}" -c 'import auditwheel' 2>/dev/null; then
+    expect 0 "$DL2_PEER_PYTHON" -m auditwheel show "$wheel"
+    tag=${wheel##*-abi3-}
+    tr -s '\n ' '  ' <"$work/out" | grep -Eq "(following|constrains the) platform tag(: | to )\"${tag%.whl}\"" || fail "$(cat "$work/out")"
+else
+    echo "its tag was not compared with auditwheel's: DL2_PEER_PYTHON names no Python that has it (PyPI: auditwheel)"
+fi
+[ "$(getconf GNU_LIBC_VERSION)" != "glibc 2.36" ] || case $wheel in *manylinux_2_3[0-5]_*) ;; *) fail "its tag: $wheel" ;; esac
 
 site=$work/venv/lib/python*/site-packages
 expect 0 env -i PATH=/usr/bin:/bin "$PYTHON3" -m venv "$work/venv"
 bare() { env -i PATH="$work/venv/bin:/usr/bin:/bin" "$@"; }
 expect 0 bare pip install --no-index --no-cache-dir --disable-pip-version-check "$wheel"
-expect 0 bare pip show dl2
+expect 0 bare pip show dl2-images
 grep -qx "Version: $version" "$work/out" || fail "$(cat "$work/out")"
 cd "$work" || exit 99
 # What decodes on a card has its libraries, where there is something.
@@ -42,7 +52,7 @@ tail -n +2 $site/dl2/share/licences/LIBRARIES | while IFS='	' read -r library pa
     printf '%s\n' "$library" | grep -Eq -- '-[0-9a-f]{8}\.so' || fail "$library has a name that others have"
     case $licence in share/*) [ -s "$(echo $site)/dl2/$licence" ] || fail "no licence of $package" ;; esac
 done || exit 1
-[ -s $site/dl2-*.dist-info/LICENSE ] || fail "dl2's own licence is not there"
+[ -s $site/dl2_images-*.dist-info/LICENSE ] || fail "dl2's own licence is not there"
 
 # Asters are dark, roses bright.
 "$PYTHON3" "$srcdir/tests/python/train_plain.py" make flowers || exit 99

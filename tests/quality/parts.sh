@@ -6,7 +6,7 @@
 . "$srcdir/tests/lib.sh"
 grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
 "$builddir/tests/transcode/images" tree "$work/src" 40 || exit 99
-expect 0 dl2-transcode --quiet -j 2 --q 20,70 --short 32,full "$work/src" "$work/variants"
+expect 0 dl2-transcode --quiet -j 2 --q 20,70 --resize-shorter 32,full "$work/src" "$work/variants"
 set -- $(find "$work/variants/jpeg-20" -name '*.jpg' | sort)
 rm "$1"
 head -c 200 "$2" >"$work/cut" && cp "$work/cut" "$2"

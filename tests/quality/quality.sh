@@ -83,7 +83,7 @@ run 1 --below input_psnr=90 --input-size 32 "$work/ref" "$work/fine"
 run 2 --input-size 32 "$work/ref" "$work/fine"
 said '--input-size has no effect without input_psnr or input_ssim'
 run 2 --input-size 32 --metrics input_ssim crops --out "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
-expect 0 dl2-transcode --quiet --codec ppm --short 20,full "$work/ref" "$work/smaller"
+expect 0 dl2-transcode --quiet --codec ppm --resize-shorter 20,full "$work/ref" "$work/smaller"
 run 0 --metrics psnr_rgb,input_psnr --input-size 64 --csv "$work/input.csv" "$work/ref" "$work/smaller/ppm" "$work/smaller/ppm@20"
 # Nothing is lost but resolution: by inputs that shows.
 awk -F, 'NR > 1 { bad += $(NF - 2) != "" || ($(NF - 1) == "") != ($1 == "ppm" || $2 == "tiny"); n++ } END { exit bad || n != 24 }' \
@@ -276,7 +276,7 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     is "$(sed -n 2p deep.csv | cut -d , -f 9-11)" '0,1,1' 'lossless, above_8_bits and at_16_bits of the CSV'
     # Resized: the reference is resized at its own depth.
     mkdir -p tall/a && cp deep.png tall/a/
-    expect 0 dl2-transcode --quiet --codec png --short 20 tall small
+    expect 0 dl2-transcode --quiet --codec png --resize-shorter 20 tall small
     run 0 --metrics psnr_rgb --json deep.json tall small/png@20
     grep -q '"resized": true' deep.json && grep -q '"at_16_bits": true' deep.json || fail 'a resized reference at 8 bits'
     # Planes of a TIFF are not read at 16 bits, and the output says so.

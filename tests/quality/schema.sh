@@ -24,7 +24,7 @@ expect 0 dl2-quality --quiet --json-dir some ref fine-50
 expect 0 dl2-quality --quiet --metrics psnr_rgb,ssim --codec-compare viewer ref fine-50 fine-75
 grep -q 'codec-compare: 5 rows in viewer, 1 file and batches.json; 1 scored images left out' out || fail "the rows are not counted: $(cat out)"
 if dl2-transcode --list codecs | grep -q '^ppm'; then
-    expect 0 dl2-transcode --quiet --codec ppm --short 16 ref small
+    expect 0 dl2-transcode --quiet --codec ppm --resize-shorter 16 ref small
     expect 0 dl2-quality --quiet --json-dir some ref small/ppm@16
 fi
 "$PYTHON3" - "$srcdir/docs/dl2-quality-1.schema.json" all.json some/*.json <<'END' || fail 'the output does not fit'

@@ -60,7 +60,7 @@ sed -n '/"arguments"/,/}/s/.*"lr": \(0.0187[0-9]*\).*/\1/p' tiny/$REPORT | grep 
     fail "the default learning rate doesn't go by the images of a step: $(grep '"lr"' tiny/$REPORT)"
 
 # The same weights in every run, and other random numbers on each rank.
-options="-d data --mixup 0.3 --accumulate 2 -b 4 --ema 0.5 --ranks 2"
+options="-d data --mixup 0.3 --grad-accum 2 -b 4 --ema 0.5 --ranks 2"
 expect 0 run $options --out whole
 expect 0 run $options --out again -j 1
 same whole/$CK again/$CK "two runs"
@@ -76,7 +76,7 @@ alike whole/$REPORT parts/$REPORT "a resumed run reports other numbers" 1e-12
 expect 0 run $options --out parts --resume
 grep -q 'finished already' "$work/err" || fail "a finished run is not called so"
 expect 0 run $options --out three --run-epochs 1
-expect 1 run -d data --mixup 0.3 --accumulate 2 -b 4 --ema 0.5 --ranks 3 --out three --resume
+expect 1 run -d data --mixup 0.3 --grad-accum 2 -b 4 --ema 0.5 --ranks 3 --out three --resume
 grep -q 'ranks was 2, and now is 3' "$work/err" || fail "resuming with other ranks: $(cat "$work/err")"
 [ "$(wc -l <"$work/err")" = 1 ] || fail "an error of all ranks is not told once"
 # Where the order is the machine's, each rank goes on from where it was.

@@ -7,7 +7,7 @@ need_python json python3
 study=$work/study page=$work/page/report.html
 val_images=2000
 report() { expect 0 dl2-report --gnuplot "$work/none" --tolerance 2 "$study" -o "$page"; }
-silent() { ! grep -q diverged "$work/out" "$page" || fail "diverged: $(grep -h diverged "$work/out")"; }
+silent() { ! grep -q 'diverged: ' "$work/out" "$page" || fail "diverged: $(grep -h diverged "$work/out")"; }
 interval() { # NAME: of its difference
     "$PYTHON3" -c 'import json, sys
 v = json.load(open(sys.argv[1]))["networks"]["small"]["variants"][sys.argv[2]]

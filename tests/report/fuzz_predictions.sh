@@ -18,6 +18,10 @@ write huge $rows -- rows=99999999999999999999
 write keys $rows -- key=65536
 write short $rows -- cut=3
 write long $rows -- more=3
+write outcomes $rows -- "descr=[('key', '|S7'), ('value', '<f8')]"
+write wide $rows -- "descr=[('key', '<U3'), ('value', '|b1')]"
+printf 'key,value\na.jpg,0.5\n"b,""c""",1e3\r\nd,-1\n' >"$work/corpus/csv"
+printf 'key,value\n"a",1\n"a,1\n' >"$work/corpus/quote"
 DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS
 cd "$work" || exit 99
 expect 0 "$builddir/tests/report/fuzz_predictions" -runs=0 corpus

@@ -2,7 +2,8 @@
 /*
  * A study's result files on any bytes: the first byte says which of the kinds below the rest is; it
  * is read, analysed and made a page (without plots, which are gnuplot's work). Beside it lie two
- * trainings, so that evaluations have something to be of.
+ * trainings, so that evaluations have something to be of, and another trainer's on the original,
+ * for the kind whose metric is another trainer's.
  */
 #include "common/file.h"
 #include "report/analysis.h"
@@ -25,10 +26,17 @@ static const char *const folders[] = {"variants/jpeg-50",
                                       "train/jpeg-25/convnet/seed-1/evaluation",
                                       "crops",
                                       ".",
+                                      "train/jpeg-10/a/seed-1",
                                       "report"};
-static const char *const names[] = {
-    "dl2-variant.json",       "jpeg-50.json", "jpeg-50.json", "experiment_report.json",
-    "evaluation_report.json", "crops.json",   "survey.json",  "plan.json"};
+static const char *const names[] = {"dl2-variant.json",
+                                    "jpeg-50.json",
+                                    "jpeg-50.json",
+                                    "experiment_report.json",
+                                    "evaluation_report.json",
+                                    "crops.json",
+                                    "survey.json",
+                                    "experiment_report.json",
+                                    "plan.json"};
 enum { KINDS = sizeof names / sizeof *names };
 
 static const struct {
@@ -42,6 +50,12 @@ static const struct {
      "\"jpeg-25\", \"images\": 9, \"top1\": 0.5}]}"},
     {"train/raw/convnet/seed-1/evaluation", "evaluation_report.json",
      "{\"schema\": \"dl2-evaluation/1\", \"val\": [{\"name\": \"data\", \"top1\": 0.5}]}"},
+    {"train/raw/a/seed-1", "experiment_report.json",
+     "{\"schema\": \"dl2-experiment/1\", \"completed\": true, \"final\": [{\"name\": \"raw\", "
+     "\"value\": 0.75, \"outcomes\": \"o.csv\", \"metric\": {\"name\": \"mAP\", \"unit\": "
+     "\"fraction\", \"higher_is_better\": true}}]}"},
+    {"train/raw/a/seed-1", "o.csv", "key,value\n1,0.5\n2,1\n"},
+    {"train/jpeg-10/a/seed-1", "o.csv", "key,value\n1,0.5\n2,0\n"},
 };
 
 static char root[] = "/tmp/dl2-fuzz-study.XXXXXX";
@@ -93,8 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_study study;
     must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
-    struct dl2_page page = {.title = "fuzz", .folder = root, .study = &study, .tolerance = 1};
     const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}, {0}}, .draws = 3};
+    struct dl2_page page = {
+        .title = "fuzz", .folder = root, .study = &study, .question = &question};
     const int opened = dl2_plan_open(root, &study, &question, true, &page.plan, NULL);
     page.analyses = dl2_keep(study.arch_count, sizeof *page.analyses, "analyses");
     page.speeds = dl2_keep(study.arch_count, sizeof *page.speeds, "speeds");
@@ -107,12 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(dl2_plan_record(&page.plan, &study, page.analyses, &error) == DL2_OK);
     else if (page.plan.lock >= 0)
         close(page.plan.lock);
-    page.scores = dl2_image_scores_read(&study, dl2_codec_anchor(&study, &page.codecs));
-    page.sizes = dl2_codec_sizes_find(&study, &page.scores, &page.codecs);
-    page.accuracy_sizes =
-        dl2_accuracy_sizes_find(&study, page.analyses, page.speeds, page.sizes.anchor);
-    page.fronts = dl2_pareto_of_bytes(&study, page.analyses);
-    page.losses = dl2_loss_changes_find(&study, page.analyses);
+    dl2_page_complete(&page);
     struct dl2_bytes html = DL2_BYTES_INIT;
     dl2_page_write(&page, &html);
     dl2_bytes_free(&html);

@@ -12,17 +12,24 @@ crops "$work/study" 100 jpeg-50
 survey "$work/study"
 training "$work/study" raw convnet 1 0.82
 expect 0 dl2-report --interim 2,3 --gnuplot "$work/none" -o "$work/study/report/page.html" "$work/study"
-mkdir "$work/corpus"
+mkdir -p "$work/corpus" "$work/study/train/jpeg-10/a/seed-1"
 study=$work/study kind=0
+resamples=$(awk 'BEGIN { for (i = 0; i < 100; i++) printf "%s0.%d", i ? ", " : "", 50 + i % 7 }')
+cat >"$study/train/jpeg-10/a/seed-1/experiment_report.json" <<JSON
+{"schema": "dl2-experiment/1", "completed": true, "final": [{"name": "jpeg-10", "value": 0.25, "outcomes": "o.csv",
+ "metric": {"name": "mAP", "unit": "fraction", "higher_is_better": true}, "resamples": [$resamples]}]}
+JSON
 for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \
     train/jpeg-50/convnet/seed-1/experiment_report.json \
-    train/jpeg-25/convnet/seed-1/evaluation/evaluation_report.json crops/crops.json survey.json report/plan.json; do
-    { printf "\\00$kind"; cat "$study/$file"; } >"$work/corpus/$kind-whole" || fail "no $file"
+    train/jpeg-25/convnet/seed-1/evaluation/evaluation_report.json crops/crops.json survey.json \
+    train/jpeg-10/a/seed-1/experiment_report.json report/plan.json; do
+    first="\\$(printf %03o $kind)"
+    { printf "$first"; cat "$study/$file"; } >"$work/corpus/$kind-whole" || fail "no $file"
     # The right schema, and everything else of another type than expected.
     sed -e 's/\("[a-z_0-9]*"\): *-\{0,1\}[0-9][0-9.]*/\1: "text"/g' "$study/$file" >"$work/typed"
-    { printf "\\00$kind"; cat "$work/typed"; } >"$work/corpus/$kind-text"
+    { printf "$first"; cat "$work/typed"; } >"$work/corpus/$kind-text"
     sed -e 's/\[.*\]/7/g' -e 's/: *-\{0,1\}[0-9][0-9.]*/: -1e308/g' "$study/$file" >"$work/typed"
-    { printf "\\00$kind"; cat "$work/typed"; } >"$work/corpus/$kind-extreme"
+    { printf "$first"; cat "$work/typed"; } >"$work/corpus/$kind-extreme"
     kind=$((kind + 1))
 done
 DL2_FUZZ_SECONDS=4; export DL2_FUZZ_SECONDS

@@ -42,8 +42,8 @@ tests_report_test_speed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_speed_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_speed
 endif
-TESTS += tests/report/latex.sh tests/report/several.sh tests/report/answer.sh tests/report/report.sh tests/report/figures.sh tests/report/contradictions.sh tests/report/divergence.sh tests/report/comparable.sh tests/report/claims.sh tests/report/plan.sh tests/report/sections.sh tests/report/search.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh
-EXTRA_DIST += tests/report/latex.sh tests/report/figures.sh tests/report/divergence.sh tests/report/contradictions.sh tests/bench/report_page.py tests/report/several.sh tests/report/answer.sh tests/report/make_meta_analysis_golden.py tests/bench/check_forecast.py tests/report/report.sh tests/report/comparable.sh tests/report/search.sh tests/report/sections.sh tests/report/claims.sh tests/report/plan.sh tests/report/make_study.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh
+TESTS += tests/report/latex.sh tests/report/several.sh tests/report/answer.sh tests/report/report.sh tests/report/figures.sh tests/report/contradictions.sh tests/report/divergence.sh tests/report/comparable.sh tests/report/claims.sh tests/report/plan.sh tests/report/sections.sh tests/report/search.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh tests/report/metric.sh
+EXTRA_DIST += tests/report/latex.sh tests/report/figures.sh tests/report/divergence.sh tests/report/contradictions.sh tests/bench/report_page.py tests/report/several.sh tests/report/answer.sh tests/report/make_meta_analysis_golden.py tests/bench/check_forecast.py tests/report/report.sh tests/report/comparable.sh tests/report/search.sh tests/report/sections.sh tests/report/claims.sh tests/report/plan.sh tests/report/make_study.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh tests/report/metric.sh
 
 check_PROGRAMS += tests/report/fuzz_study
 tests_report_fuzz_study_SOURCES = tests/report/fuzz_study.c

@@ -38,6 +38,8 @@ silent "$page" "What is open"
 says "$work/page/plots/accuracy-bytes-small.dat" "3.5 -10 " "10 jpeg-10" "100 0 NaN"
 if command -v gnuplot >/dev/null 2>&1; then
     says "$page" "role='img' aria-label='Accuracy against size'"
+    tr '\n' ' ' <"$page" | grep -q "<p class='headline'>.*aria-label='Accuracy against size'.*<p class='wide'>Nothing is open" ||
+        fail "the plot is not between the recommendation and what is open"
 fi
 # What is not certain is not claimed.
 expect 0 dl2-report --tolerance 0.0001 "$study" -o "$page"
@@ -98,7 +100,7 @@ said 'compare codecs'
 
 # ---- Metrics against accuracy: PSNR orders all but the pair jpeg-50, webp-50, which is nearly equal
 expect 0 dl2-report "$study" -o "$page"
-says "$page" "Which metric tells of accuracy?" "<tr><th scope='row'>SSIM<small> mean</small></th><td>1.00</td>" \
+says "$page" "Which metric predicts accuracy?" "<tr><th scope='row'>SSIM<small> mean</small></th><td>1.00</td>" \
     "<tr><th scope='row'>bits per pixel</th><td>0.33</td>" "<td>4 of 6</td>" \
     "and SSIM (5th percentile) each order 6 as accuracy does; size alone orders 4. Of the 5 whose accuracies can be told apart, each orders 5, size alone 4. They are equal" "without predictions, the choice of images is not in it"
 [ -s "$work/page/plots/accuracy-ssim-small.dat" ] || fail "no plot against SSIM"
@@ -142,10 +144,13 @@ rm -r "$study/train/raw/small/seed-1/evaluation"
 silent "$page" "Before training on a variant"
 for seed in 1 2 3; do
     evaluation "$study" raw small $seed raw:0.71 jpeg-10:0.41 webp-50:0.70
+    comparable="{\"pretrained\": \"$study/train/raw/small/seed-$seed/checkpoint.safetensors\"}"
     training "$study/forecast/tuned" raw small $seed 0.72$seed
     training "$study/forecast/tuned" jpeg-10 small $seed 0.65$seed
+    comparable=
 done
 expect 0 dl2-report "$study" -o "$page"
+silent "$page" "pretrained is"
 says "$page" "Before training on a variant" \
     "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.1</small></td></tr>"
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"

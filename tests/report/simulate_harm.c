@@ -243,16 +243,16 @@ static void draw_run(const struct kind *kind, struct dl2_random *random, struct 
                               drawn->shifts[network][v][c == 0] +
                               effect_on(drawn->chosen[i], network, v) + of_class[c] +
                               kind->chance * dl2_random_normal(random);
-        run->correct[i] = margin > 0;
+        run->outcome[i] = margin > 0;
         run->loss[i] = (float)loss_of(margin);
-        right += run->correct[i];
+        right += run->outcome[i];
     }
     run->accuracy = right / (double)run->images;
 }
 
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
 {
-    static uint8_t correct[NETWORKS * MAX_VARIANTS * MAX_SEEDS][MAX_IMAGES];
+    static float outcome[NETWORKS * MAX_VARIANTS * MAX_SEEDS][MAX_IMAGES];
     static float loss[NETWORKS * MAX_VARIANTS * MAX_SEEDS][MAX_IMAGES];
     struct dl2_study *study = &drawn->study;
     const size_t images = drawn->images[0].count;
@@ -266,7 +266,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
                 *run = (struct dl2_study_run){.variant = v,
                                               .arch = drawn->archs[n],
                                               .seed = s,
-                                              .correct = correct[study->run_count],
+                                              .outcome = outcome[study->run_count],
                                               .loss = loss[study->run_count],
                                               .images = images};
                 draw_run(kind, random, drawn, n, v, run);

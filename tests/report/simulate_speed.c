@@ -181,6 +181,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
             log(rate_of(kind, v) * epochs_to(kind, 0, accuracy) / epochs_to(kind, v, accuracy));
     }
     drawn->analysis = (struct dl2_analysis){.arch = network,
+                                            .kind = dl2_study_accuracy(&drawn->study),
                                             .question.tolerance = TOLERANCE,
                                             .comparisons = drawn->comparisons,
                                             .seeds = kind->seeds};

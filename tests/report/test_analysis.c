@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The statistics and the recommendation, against figures worked out by hand. */
+#include "common/keep.h"
 #include "common/memory.h"
 #include "report/advice.h"
+#include "report/brief.h"
 #include "report/page/html.h"
 #include "report/speed.h"
 #include "tests/unit.h"
@@ -31,9 +33,10 @@ static char *archs[] = {"small"};
 static struct dl2_study study = {
     .variants = variants, .runs = runs, .archs = archs, .arch_count = 1};
 
-/* Of the last judge(). */
+/* What the last judge() found. */
 static struct dl2_analysis analysis;
 static struct dl2_speeds speeds;
+static struct dl2_brief brief;
 static const struct dl2_advice *const smallest = &analysis.smallest;
 static const struct dl2_advice *const fastest = &speeds.fastest[DL2_SPEED_LOAD];
 
@@ -62,6 +65,7 @@ static void judge(double tolerance, struct dl2_looks looks)
     const struct dl2_question question = {.tolerance = tolerance, .looks = looks, .draws = 200};
     analysis = dl2_analyse(&study, "small", &question);
     speeds = dl2_speeds_analyse(&study, &analysis, NAN);
+    brief = dl2_brief_make(&study, &analysis, &speeds);
 }
 
 static const struct dl2_looks once = {0, {0}, {0}};
@@ -156,10 +160,26 @@ static void test_missing_seed(void **state)
     assert_near(analysis.comparisons[2].difference, 0);
 }
 
+static void assert_contains(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
 static void assert_says(const struct dl2_advice *advice, const char *words)
 {
-    if (!strstr(advice->text, words))
-        fail_msg("\"%s\" does not say \"%s\"", advice->text, words);
+    assert_contains(advice->text, words);
+}
+
+/* Its table, with an end of line behind each row; what its star means follows. */
+static void assert_table(const char *expected)
+{
+    const char *table = "";
+    for (size_t i = 0; i < brief.line_count; i++)
+        table = dl2_text("%s%s\n", table, brief.lines[i]);
+    assert_string_equal(table, dl2_text("%s* By the chance of training alone; that of the choice "
+                                        "of images is not known.\n",
+                                        expected));
 }
 
 /* All noise is equal in all rows, so that residuals are 0 and intervals are points. */
@@ -174,10 +194,18 @@ static void test_advice_sure(void **state)
     assert_int_equal(smallest->sure, 4);
     assert_int_equal(smallest->likely, 5);
     assert_int_equal(fastest->sure, 2);
-    assert_says(smallest,
-                "jp2-50 is the smallest variant shown to lose less than 1 point of top-1 accuracy");
-    assert_says(smallest, "It has 8% of the original's bytes: 12.5 times smaller.");
-    assert_says(smallest, "it loses 0.6 points (95% interval 0.6 to 0.6, of training alone)");
+    assert_string_equal(
+        brief.use, "Use jp2-50: 12.5 times smaller, and the smallest that is shown to lose less "
+                   "than 1 point of top-1 accuracy; jpeg-50, which is within, loads 3 times as "
+                   "fast as the original.");
+    assert_string_equal(brief.open, "Nothing is open.");
+    assert_table("                 top-1 accuracy           loading,\n"
+                 "variant   bytes  points (95% interval)    images/s/core  verdict\n"
+                 "original  100%   70.5%                    100\n"
+                 "jp2-50    8%     −0.6 (−0.6 to −0.6)*     20 (0.2x)      within\n"
+                 "jpeg-50   10%    −0.5 (−0.5 to −0.5)*     300 (3x)       within\n"
+                 "jpeg-10   4%     −10.0 (−10.0 to −10.0)*  400 (4x)       worse\n"
+                 "jpeg-85   20%    0.0 (0.0 to 0.0)*        200 (2x)       within\n");
     assert_says(fastest, "jpeg-50 is the fastest to load of those within 1 point: 300 images/s a "
                          "core, 3 times the original's (measured once, so without an interval).");
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_BEYOND);
@@ -191,15 +219,17 @@ static void test_advice_likely(void **state)
     analyse(rows, 2, 1);
     assert_int_equal(smallest->sure, 2);
     assert_int_equal(smallest->likely, 1);
-    assert_says(smallest,
-                "No smaller variant is shown to lose less than 1 point of top-1 accuracy.");
-    assert_says(smallest, "jpeg-50 is the smallest that may: it changes by −0.5 points (95% "
-                          "interval −1.7 to +0.7, of training alone). It has 10% of the "
-                          "original's bytes");
+    assert_string_equal(brief.use, "Keep the original: no smaller variant is shown to lose less "
+                                   "than 1 point of top-1 accuracy.");
+    assert_table("                 top-1 accuracy         loading,\n"
+                 "variant   bytes  points (95% interval)  images/s/core  verdict\n"
+                 "original  100%   72.3%                  100\n"
+                 "jpeg-50   10%    −0.5 (−1.7 to +0.7)*   50 (0.5x)      could be\n");
     /* The margin, 0.5, is 1.7 standard errors of two degrees of freedom: by Student's t the true
      * change is within with 89%, and 32 seeds that vary as little would show nearly all of it. */
-    assert_says(smallest, " A new study of 32 seeds would show it with a probability of only 7");
-    assert_says(smallest, "%: jpeg-50 was measured 0.5 points from the limit.");
+    assert_contains(brief.open, "Open: jpeg-50. A new study of 32 seeds would show it with a "
+                                "probability of only 7");
+    assert_contains(brief.open, "%: jpeg-50 was measured 0.5 points from the limit.");
     assert_int_equal(analysis.needed.few, 0);
     const struct dl2_outlook outlook = dl2_outlook_find(&study, &analysis, 1);
     assert_near(outlook.margin, 0.5);
@@ -208,7 +238,7 @@ static void test_advice_likely(void **state)
 
     analyse(rows, 2, 2); /* the same figures, a wider tolerance */
     assert_int_equal(smallest->sure, 1);
-    assert_says(smallest, "shown to lose less than 2 points");
+    assert_contains(brief.use, "shown to lose less than 2 points");
 }
 
 static void test_advice_one_seed(void **state)
@@ -217,8 +247,9 @@ static void test_advice_one_seed(void **state)
     analyse(rows, 2, 1);
     assert_int_equal(smallest->sure, 2);
     assert_int_equal(smallest->likely, 1);
-    assert_says(smallest, "one training each gives no interval");
-    assert_says(smallest, "Train from several seeds");
+    assert_string_equal(brief.open,
+                        "Open: jpeg-50. Train from several seeds to tell chance from effect.");
+    assert_contains(brief.lines[3], "+0.2 (no interval)");
 }
 
 static void test_advice_none(void **state)
@@ -229,15 +260,16 @@ static void test_advice_none(void **state)
     analyse(rows, 3, 1);
     assert_int_equal(smallest->sure, 3);
     assert_int_equal(smallest->likely, 3);
-    assert_says(
-        smallest,
+    assert_string_equal(
+        brief.use,
         "No smaller variant is shown to lose less than 1 point, and each one's own interval lies "
         "beyond that: keep the original.");
     assert_says(fastest, "speed was not measured");
 
     const struct row untrained[] = {{"raw", 1, 100, 0, {0}, 0}, {"a", 0.1, 200, 2, {60, 61}, 0}};
     analyse(untrained, 2, 1);
-    assert_says(smallest, "The original was not trained on");
+    assert_contains(brief.use, "The original was not trained on");
+    assert_int_equal(brief.line_count, 0);
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_NONE);
 }
 
@@ -245,12 +277,12 @@ static void test_advice_none(void **state)
 static void test_predictions(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 2, {25, 25}, 0}, {"a", 0.1, 200, 2, {50, 50}, 0}};
-    uint8_t original[2][5] = {{0, 0, 1, 0, 1}, {0, 0, 1, 0, DL2_STUDY_ABSENT}};
-    uint8_t own[2][5] = {{1, 0, 0, 1, 1}, {1, 1, 0, 0, 1}};
+    float original[2][5] = {{0, 0, 1, 0, 1}, {0, 0, 1, 0, NAN}};
+    float own[2][5] = {{1, 0, 0, 1, 1}, {1, 1, 0, 0, 1}};
     make_study(rows, 2);
     for (size_t s = 0; s < 2; s++) {
-        runs[s].correct = original[s];
-        runs[2 + s].correct = own[s];
+        runs[s].outcome = original[s];
+        runs[2 + s].outcome = own[s];
         runs[s].images = runs[2 + s].images = 5;
     }
     judge(1, once);
@@ -266,7 +298,7 @@ static void test_predictions(void **state)
     assert_near(c->half_both, T3 * 100 * sqrt(b - r));
     assert_true(dl2_comparison_half(c) == c->half_both && c->half_both >= c->half);
     assert_true(c->low < 25 && c->high > 25 && c->low >= -100 && c->high <= 100); /* drawn */
-    assert_null(strstr(smallest->text, "of training alone"));
+    assert_int_equal(brief.line_count, 4);                                        /* no star */
     /* The first and last of the four belong together: three groups; the image that is absent and
      * the group that only it has don't count. */
     uint32_t group[] = {2, 1, 3, 2, 0};
@@ -284,7 +316,7 @@ static void test_predictions(void **state)
     /* On the original's images the other way round: as if nothing were lost. */
     for (size_t s = 0; s < 2; s++) {
         runs[2 + s].original_accuracy = runs[s].accuracy;
-        runs[2 + s].original_correct = original[s];
+        runs[2 + s].original_outcome = original[s];
         runs[2 + s].on_original = true;
     }
     const struct dl2_question question = {.tolerance = 1, .on_original = true};
@@ -297,12 +329,12 @@ static void test_predictions(void **state)
     judge(1, once); /* both questions */
     assert_near(analysis.comparisons[1].difference, 25);
     assert_near(analysis.on_original[1].difference, 0);
-    assert_says(smallest,
-                "; validated on the original's images it changes by 0.0 points (");
-    runs[3].correct = NULL; /* one run without predictions: as if there were none */
+    assert_contains(dl2_changes_text(&analysis, 1),
+                    "; validated on the original's images it changes by 0.0 points (");
+    runs[3].outcome = NULL; /* one run without predictions: as if there were none */
     judge(1, once);
     assert_int_equal(analysis.comparisons[1].images, 0);
-    assert_says(smallest, ", of training alone)");
+    assert_contains(brief.lines[4], "of training alone");
 }
 
 /* One variant is ten times as noisy: what it is judged by is mostly its own. */
@@ -381,6 +413,41 @@ static int free_analysis(void **state)
     return 0;
 }
 
+static void assert_words(const struct dl2_accuracy_kind *kind, const char *text, const char *words)
+{
+    assert_string_equal(dl2_accuracy_words(kind, text), words);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    const struct dl2_accuracy_kind share = {
+        .name = "mAP", .unit = "points", .is_foreign = true, .is_percent = true};
+    const struct dl2_accuracy_kind loss = {.name = "accuracy loss",
+                                           .unit = "nats",
+                                           .is_foreign = true,
+                                           .is_lower_better = true,
+                                           .digits = 2};
+    const struct dl2_accuracy_kind bare = {.name = "AUC", .unit = "", .is_foreign = true};
+    const struct dl2_accuracy_kind as_it_is = {
+        .name = "top-1", .unit = "points", .is_percent = true, .is_as_it_is = true};
+    const char *gains = "gains %.1f points (%.1f to %.1f)", *in = "are in points of accuracy";
+    const char *falls = "Accuracy does not rise: an accuracy; neighbours that fall";
+    assert_words(&dl2_accuracy_top1, falls, falls);
+    assert_words(&share, gains, gains);
+    assert_words(&share, in, "are in points of mAP");
+    assert_words(&share, falls, "mAP does not rise: a value of mAP; neighbours that fall");
+    assert_words(&loss, gains, "is better by %.3f nats (%.3f to %.3f)");
+    assert_words(&loss, in, "are in nats of accuracy loss");
+    assert_words(&loss, falls,
+                 "accuracy loss does not fall: a value of accuracy loss; neighbours that rise");
+    assert_words(&bare, gains, "gains %.1f (%.1f to %.1f)");
+    assert_words(&bare, in, "are in AUC");
+    assert_words(&bare, "against, inaccuracy, pointsize", "against, inaccuracy, pointsize");
+    assert_words(&as_it_is, "It was trained on.", "It was evaluated.");
+    assert_words(&as_it_is, "was trained on the original", "was trained on the original");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,7 +457,7 @@ int main(void)
         cmocka_unit_test(test_advice_likely), cmocka_unit_test(test_advice_one_seed),
         cmocka_unit_test(test_advice_none),   cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_unequal_noise), cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_escaping),      cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, free_analysis);
 }

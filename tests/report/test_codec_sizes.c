@@ -88,7 +88,7 @@ static void curves_without_common_qualities(void **state)
     /* Two points are a line: c needs sqrt(2) less than a everywhere. */
     assert_near(dl2_bd_log_ratio(&c, &a, &DL2_BD_EVERYWHERE, &overlap), -log(2) / 2);
     assert_near(overlap, 1. / 3);
-    /* Of equal qualities the smallest size; without a quality or a size, no point. */
+    /* The smallest size of equal qualities counts; without a quality or a size, no point. */
     struct dl2_bd_curve curve = {.count = 0};
     dl2_bd_add(&curve, 5, 3);
     dl2_bd_add(&curve, 5, 2);
@@ -146,7 +146,7 @@ static void codecs_of_a_study(void **state)
     assert_int_equal(dl2_codec_anchor(&study, &choice), 0);
     struct dl2_image_scores scores = dl2_image_scores_read(&study, 0);
     struct dl2_codec_sizes sizes = dl2_codec_sizes_find(&study, &scores, &choice);
-    /* Of jpeg-0's images a, b, c and d PSNR is 30 to 33; webp has none of d. */
+    /* PSNR is 30 to 33 for jpeg-0's images a, b, c and d; webp has none of d. */
     assert_int_equal(scores.spreads[0].images, 4);
     assert_near(scores.spreads[0].mean, 31.5);
     assert_near(scores.spreads[0].high, 31.5 + 3.182446305284263 * sqrt(5. / 12));

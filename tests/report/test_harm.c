@@ -25,7 +25,7 @@ static struct fixture {
     struct dl2_prediction rows[2][MAX_IMAGES];
     char keys[2][MAX_IMAGES * KEY], *archs[2];
     uint32_t order[2][MAX_IMAGES];
-    uint8_t correct[2][2][SEEDS][MAX_IMAGES]; /* [network][variant] */
+    float outcome[2][2][SEEDS][MAX_IMAGES]; /* [network][variant] */
     float loss[2][2][SEEDS][MAX_IMAGES];
 } made;
 
@@ -55,13 +55,13 @@ static void make_study(size_t networks, size_t images, size_t classes,
         for (size_t n = 0; n < networks; n++)
             for (size_t s = 0; s < SEEDS; s++) {
                 for (size_t i = 0; i < images; i++) {
-                    made.correct[n][v][s][i] = 1;
+                    made.outcome[n][v][s][i] = 1;
                     made.loss[n][v][s][i] = 1;
                 }
                 made.runs[run++] = (struct dl2_study_run){.variant = v,
                                                           .arch = made.archs[n],
                                                           .seed = s + 1,
-                                                          .correct = made.correct[n][v][s],
+                                                          .outcome = made.outcome[n][v][s],
                                                           .loss = made.loss[n][v][s],
                                                           .images = images};
             }
@@ -78,7 +78,7 @@ static void lose(size_t network, size_t first, size_t count)
 {
     for (size_t s = 0; s < SEEDS; s++)
         for (size_t i = first; i < first + count; i++)
-            made.correct[network][1][s][i] = 0;
+            made.outcome[network][1][s][i] = 0;
 }
 
 static struct dl2_analysis analyse(size_t network)
@@ -87,8 +87,8 @@ static struct dl2_analysis analyse(size_t network)
     for (size_t r = 0; r < made.study.run_count; r++) {
         struct dl2_study_run *run = &made.runs[r];
         run->accuracy = 0;
-        for (size_t i = 0; run->correct && i < run->images; i++)
-            run->accuracy += run->correct[i] == 1 ? 1 / (double)run->images : 0;
+        for (size_t i = 0; run->outcome && i < run->images; i++)
+            run->accuracy += run->outcome[i] == 1 ? 1 / (double)run->images : 0;
     }
     return dl2_analyse(&made.study, made.archs[network], &question);
 }
@@ -207,8 +207,8 @@ static void test_all_recall(void **state)
     make_study(1, 120, 3, key_in_folder);
     for (size_t s = 0; s < SEEDS; s++)
         for (size_t i = 0; i < 40; i++) {
-            made.correct[0][0][s][i] = i < 3;
-            made.correct[0][1][s][i] = 0;
+            made.outcome[0][0][s][i] = i < 3;
+            made.outcome[0][1][s][i] = 0;
         }
     judge(&harm);
     const struct dl2_classes classes = dl2_classes_find(&made.images[0]);
@@ -224,7 +224,7 @@ static void test_all_recall(void **state)
     assert_non_null(strstr(text, wanted));
     for (size_t s = 0; s < SEEDS; s++)
         for (size_t v = 0; v < 2; v++)
-            memset(made.correct[0][v][s], 0, 120);
+            memset(made.outcome[0][v][s], 0, 120 * sizeof(float));
     judge(&harm);
     dl2_class_harm_say(&harm, &classes, text, sizeof text);
     assert_non_null(strstr(text, "that 3 classes lose all their recall: "));
@@ -245,7 +245,7 @@ static void test_few(void **state)
     assert_true(isinf(harm.changes[2].low) && isinf(harm.changes[2].high));
     assert_true(harm.bound < 10);
     /* An image that one training could not read counts for none. */
-    made.correct[0][0][1][1] = DL2_STUDY_ABSENT;
+    made.outcome[0][0][1][1] = NAN;
     judge(&harm);
     assert_int_equal(harm.changes[0].images + harm.changes[1].images, 118);
     /* Groups take the place of images: with one group a class has no interval. */
@@ -257,7 +257,7 @@ static void test_few(void **state)
     judge(&harm);
     assert_int_equal(harm.judged, 1);
     assert_int_equal(harm.changes[0].class, 1);
-    made.runs[SEEDS].correct = NULL;
+    made.runs[SEEDS].outcome = NULL;
     judge(&harm);
     assert_int_equal(harm.pairs, 0);
 }
@@ -289,12 +289,12 @@ static void test_loss(void **state)
     assert_true(dl2_loss_is_higher(&change));
     /* An image that was not read counts for none; a loss that is not a number makes no difference.
      */
-    made.correct[0][1][0][7] = DL2_STUDY_ABSENT;
+    made.outcome[0][1][0][7] = NAN;
     made.loss[0][1][0][7] = NAN;
     change_loss(&change);
     assert_near(change.difference, 0.5);
     assert_near(change.half, hypot(T2 * 0.125 / sqrt(3), T38 / 39));
-    made.correct[0][1][0][7] = 0;
+    made.outcome[0][1][0][7] = 0;
     change_loss(&change);
     assert_true(isnan(change.difference) && !dl2_loss_is_higher(&change));
     made.runs[SEEDS].loss = NULL;
@@ -331,13 +331,13 @@ static void test_transfer(void **state)
     assert_near(transfer.difference, 25);
     assert_near(transfer.half, 100 * T39 * sqrt(0.25 * 0.75 / 39 + 1.0 / 1600));
     assert_true(dl2_transfer_differs(&transfer));
-    /* Of other images, or without predictions: by the chance of training, of which there is none.
+    /* For other images, or without predictions: by the chance of training, of which there is none.
      */
     snprintf(made.keys[1], KEY, "zzz");
     compare_networks(&transfer);
     assert_int_equal(transfer.images, 39);
     for (size_t r = 0; r < made.study.run_count; r++)
-        made.runs[r].correct = NULL;
+        made.runs[r].outcome = NULL;
     struct dl2_analysis analyses[2];
     size_t count;
     const struct dl2_question question = {.tolerance = 1};

@@ -80,7 +80,8 @@ static void test_groups(void **state)
     assert_true(isinf(dl2_spread_half(&unknown, 0.025)));
 }
 
-/* Two pairs. Of 2 2 1 0 the mean squares are 9/4 between and 1/4 within: (9/4 - 1/4) / (9/4 + 1/4). */
+/* Two pairs. Of 2 2 1 0 the mean squares are 9/4 between and 1/4 within: (9/4 - 1/4) / (9/4 + 1/4).
+ */
 static void test_groups_alike(void **state)
 {
     const uint32_t of[] = {0, 0, 1, 1}, each[] = {0, 1, 2, 3};
@@ -331,6 +332,28 @@ static void test_family(void **state)
     assert_true(claims[1].within && !claims[1].beyond && claims[4].beyond && !claims[4].within);
 }
 
+/* A claim that stands from an earlier page passes at each look, and has the bound of the look that
+ * shows it. */
+static void test_standing_claim(void **state)
+{
+    const struct dl2_looks looks = {3, {2, 3, 4}, {0.5, 0.25, 0.25}};
+    struct dl2_study_claim claims[] = {make_claim(0, 30, 0, 10), make_claim(0, 10, 0, 0.1)};
+    claims[0].within = true;
+    dl2_claims_test(claims, 2, 1, 1, 1, &looks, 0);
+    assert_true(claims[0].within && !claims[0].shown && claims[1].shown);
+    assert_true(claims[0].bound < -20);
+    claims[0].spread.variance = 0.01;
+    dl2_claims_test(claims, 2, 1, 1, 1, &looks, 1);
+    assert_true(claims[0].shown);
+    assert_int_equal(claims[0].look, 1);
+    assert_near(claims[0].level, 0.025 * 0.25, 1e-12);
+    assert_near(claims[0].bound, -0.2498, 1e-3);
+    claims[0].difference = -5;
+    dl2_claims_test(claims, 2, 1, 1, 1, &looks, 2);
+    assert_true(claims[0].within);
+    assert_near(claims[0].bound, -0.2498, 1e-3);
+}
+
 /* The power of a planned study, by figures of the paired t-test and by what can't be. */
 static void test_power(void **state)
 {
@@ -366,15 +389,35 @@ static void test_power(void **state)
     assert_int_equal(dl2_study_size_needed(&images).few, 0);
 }
 
+/* Seeds that vary by 1 and by 3 over three resamples, with a covariance of 3/2; of one seed, all.
+ */
+static void test_resamples(void **state)
+{
+    const double table[] = {1, 2, 3, 2, 2, 5}, opposed[] = {1, 2, 3, 3, 2, 1};
+    struct dl2_spread spread = dl2_spread_of_resamples(table, 2, 3);
+    assert_near(spread.variance, 1.5, 1e-15);
+    assert_near(spread.freedom, 2, 0);
+    assert_near(dl2_spread_of_resamples(table + 3, 1, 3).variance, 3, 1e-15);
+    assert_near(dl2_spread_of_resamples(opposed, 2, 3).variance, 0, 0);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_squares), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_mean_squares),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_groups_alike),
-        cmocka_unit_test(test_images_add),   cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_noise),        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_pigeonhole),   cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_family),       cmocka_unit_test(test_power),
+        cmocka_unit_test(test_images_add),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_pigeonhole),
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_family),
+        cmocka_unit_test(test_standing_claim),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_resamples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ enum { VARIANTS = 6, IMAGES = 6, SEEDS = 3 };
 
 static struct dl2_study_variant variants[VARIANTS];
 static struct dl2_study_run runs[VARIANTS * SEEDS];
-static uint8_t correct[VARIANTS * SEEDS][IMAGES];
+static float outcome[VARIANTS * SEEDS][IMAGES];
 static char *archs[] = {"small"};
 static char keys[IMAGES][4] = {"f", "e", "d", "c", "b", "a"};
 static uint32_t order[IMAGES] = {5, 4, 3, 2, 1, 0}; /* by key */
@@ -103,12 +103,12 @@ static void predict(const char *const *rows)
         for (size_t s = 0; s < SEEDS && rows[v]; s++) {
             for (size_t i = 0; i < IMAGES; i++) {
                 const char c = rows[v][s * (IMAGES + 1) + i];
-                correct[study.run_count][i] = c == '?' ? DL2_STUDY_ABSENT : c == '1';
+                outcome[study.run_count][i] = c == '?' ? NAN : c == '1';
             }
             runs[study.run_count] = (struct dl2_study_run){.variant = v,
                                                            .arch = "small",
                                                            .seed = s + 1,
-                                                           .correct = correct[study.run_count],
+                                                           .outcome = outcome[study.run_count],
                                                            .images = IMAGES};
             study.run_count++;
         }
@@ -222,7 +222,7 @@ static double logistic(double x)
 }
 
 /* Draws a study in which each variant is a little better than the one before it. */
-static void draw_study(struct dl2_random *random, double step, uint8_t *right, double *accuracies)
+static void draw_study(struct dl2_random *random, double step, float *right, double *accuracies)
 {
     double images[MANY_IMAGES];
     double accuracy[VARIANTS] = {0};
@@ -230,7 +230,7 @@ static void draw_study(struct dl2_random *random, double step, uint8_t *right, d
         images[i] = 1.2 + 2 * dl2_random_normal(random);
     for (size_t v = 0; v < VARIANTS; v++)
         for (size_t s = 0; s < SEEDS; s++) {
-            uint8_t *own = right + (v * SEEDS + s) * MANY_IMAGES;
+            float *own = right + (v * SEEDS + s) * MANY_IMAGES;
             const double seed = 0.05 * dl2_random_normal(random);
             size_t count = 0;
             for (size_t i = 0; i < MANY_IMAGES; i++) {
@@ -249,7 +249,7 @@ static void draw_study(struct dl2_random *random, double step, uint8_t *right, d
                 (struct dl2_study_run){.variant = v,
                                        .arch = "small",
                                        .seed = s + 1,
-                                       .correct = right + (v * SEEDS + s) * MANY_IMAGES,
+                                       .outcome = right + (v * SEEDS + s) * MANY_IMAGES,
                                        .images = MANY_IMAGES};
 }
 
@@ -259,7 +259,7 @@ static void test_coverage(void **state)
     static const double metrics[2][VARIANTS] = {{0, 1, 2, 3, 4, 5}, {0, 2, 1, 3, 5, 4}};
     static const double truths[2] = {1, 0.6};
     static const double steps[2] = {0.02, 0.1};
-    uint8_t *right = dl2_calloc(VARIANTS * SEEDS, MANY_IMAGES);
+    float *right = dl2_calloc(VARIANTS * SEEDS, MANY_IMAGES * sizeof *right);
     double accuracies[VARIANTS * SEEDS];
     struct dl2_random random;
     assert_non_null(right);

@@ -53,7 +53,7 @@ expect 0 decide OUT=grouped GROUP=survey train # dl2-report decide would miss th
 [ -f grouped/survey-groups.tsv ] || fail "decided without groups"
 
 # Wrong values are refused before anything is made.
-for wrong in DECIDE=no BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
+for wrong in DECIDE=maybe BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
     expect 2 decide OUT=other "$wrong"
     said "$(echo "$wrong" | cut -d = -f 1) is \"${wrong#*=}\""
 done
@@ -121,3 +121,11 @@ echo 'convnet jpeg-10 open 3' >decisions.json
 expect 1 stand_in
 said 'dl2-report decide did not print dl2-decisions/1'
 exit 0
+
+# The demo decides, where its goals do, unless it is told not to.
+expect 0 dl2-study plan --dataset demo --out demo study
+grep -q '^DECIDE: the plan is of the first round' "$work/out" || fail "the demo does not decide: $(cat "$work/out")"
+expect 0 dl2-study plan --dataset demo --out demo --decide no study
+is "$(grep -c '^train/raw/resnet10/seed-' "$work/out")" 4 "seeds of a demo that does not decide"
+expect 0 dl2-study plan --dataset demo --out demo study-bytes
+! grep -q 'seed-5' "$work/out" || fail "goals that do not decide have more seeds: $(cat "$work/out")"

@@ -13,7 +13,8 @@ refused 'SEEDS is "1 x": x is not a whole number' SEEDS='1 x'
 refused 'SEEDS is "99999999999999999999": 99999999999999999999 is too large' SEEDS=99999999999999999999
 refused 'SEEDS is "1 1": 1 is there twice' SEEDS='1 1'
 refused 'SEEDS is "": it is empty' SEEDS=
-refused "TOLERANCE is \"x\": 'x' is not a number" TOLERANCE=x
+refused "TOLERANCE is \"x\": 'x' is neither a number" TOLERANCE=x
+refused 'TOLERANCE is "2%": FORECAST compares points' TOLERANCE=2% DECIDE=yes FORECAST=yes
 refused 'GROUP is "none.tsv": none.tsv is neither a file nor' GROUP=none.tsv
 refused 'GROUP is "regex:(": "(" is not a valid extended regular expression' GROUP='regex:('
 refused 'GROUP is "regex:a b": it can'"'t have blanks" GROUP='regex:a b'
@@ -132,6 +133,23 @@ again dl2-train
 expect 0 study QUALITIES=50 EPOCHS=2
 [ "$(grep -c '"lr":' results/train/raw/convnet/seed-1/experiment_report.json)" -ge 2 ] || fail "not trained again"
 grep -q 'EPOCHS=2' results/report/report.html || fail "no new report"
+
+# ---- RETRIES and TRAIN_LIMIT: one that fails once is tried again, one that hangs is ended, and both are said with the reason
+instead dl2-train <<END
+case "\$*" in
+*train/raw/convnet/seed-1*) [ -e flaky ] || { touch flaky; exit 3; } ;;
+*train/raw/convnet/seed-2*) sleep 1000 & wait ;;
+esac
+exec "$builddir/dl2-train" "\$@"
+END
+expect 1 study OUT=retried QUALITIES=50 TRAIN_ON= PROGRAMS="$programs" RETRIES=1 TRAIN_LIMIT=9s train
+for line in 'Training raw/convnet/seed-1 again: it exited with status 3' \
+    'Training raw/convnet/seed-2 again: it was ended after TRAIN_LIMIT, 9 s'; do
+    is "$(grep -cxF "$line" "$work/out")" 1 "lines '$line'"
+done
+is "$(sed -n 's/^Trained \([^:]*\):.*/\1/p' "$work/out")" raw/convnet/seed-1 "what is trained by the second attempt"
+said 'Training raw/convnet/seed-2 failed: it was ended after TRAIN_LIMIT, 9 s'
+again dl2-train
 
 # ---- TRAINERS trainings at once, and no more than make's -j allows; what measures has the machine to itself
 instead dl2-train <<END

@@ -21,6 +21,7 @@ refused 'LOAD_FLAGS is "--frames 0' DATASET=clips LOAD_FLAGS='--frames 0'
 "$builddir/tests/train/make_masks" masks 8 4 20 || exit 99
 expect 0 study $tiny DATASET=masks OUT=of-masks ARCHS=unet TRAIN_FLAGS='--mask mask.pgm --classes 3'
 grep -q 'Trained jpeg-50/unet/seed-1: mIoU ' "$work/out" || fail "no mean IoU: $(cat "$work/out")"
+grep -q '^  *mean IoU  *loading,$' "$work/out" && grep -q '^original  100%  ' "$work/out" || fail "no table: $(cat "$work/out")"
 grep -q '"accuracy": "mIoU"' of-masks/report/answer.json || fail "$(cat of-masks/report/answer.json)"
 "$PYTHON3" - <<'END' || fail "the accuracy is not the mean IoU"
 import json

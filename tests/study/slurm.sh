@@ -99,7 +99,12 @@ cat >"$programs/dl2-train" <<END
 #!/bin/sh
 for word; do [ "\$word" != --list ] || exec "$builddir/dl2-train" "\$@"; done
 echo "\$SLURMD_NODENAME" >>"$work/began"
-[ -e "$work/node-killed" ] || { cut -d ' ' -f 4 /proc/\$PPID/stat >"$work/stepd"; sleep 60; }
+if [ ! -e "$work/node-killed" ]; then
+    above=\$PPID
+    until grep -q slurmstepd /proc/\$above/comm; do above=\$(cut -d ' ' -f 4 /proc/\$above/stat); done
+    echo \$above >"$work/stepd"
+    sleep 60
+fi
 exec "$builddir/dl2-train" "\$@"
 END
 chmod +x "$programs/dl2-train"

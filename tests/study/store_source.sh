@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A study of shards in an object store whose variants lie there, too, with moto's server (tests/dataset/remote_s3.sh).
+# A study of shards in an object store whose variants lie there, too, with moto's server (tests/remote/remote_s3.sh).
 . "$srcdir/tests/lib.sh"
 plainly
 [ -n "${DL2_S3_PYTHON:-}" ] || skip "DL2_S3_PYTHON names no Python with moto's server (PyPI)"

@@ -37,6 +37,7 @@ grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the
 # Nothing twice, but the answer.
 dl2-report answer results >"$work/answer" && [ -s "$work/answer" ] || fail "no answer"
 echo "The report: $work/results/report/report.html" >>"$work/answer"
+grep -q '^original  100%  ' "$work/answer" && grep -qE '^(Use|Keep|No )' "$work/answer" || fail "no table, or nothing to use: $(cat "$work/answer")"
 tail -n "$(wc -l <"$work/answer")" "$work/out" | cmp - "$work/answer" || fail "the study ends without its answer"
 mark
 expect 0 study QUALITIES='10 50'

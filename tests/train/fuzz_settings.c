@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any bytes as settings that are JSON. The first byte says whether the rest is the space of a
- * search (train/search_space.h), a file of configurations (train/configs.h) or, as from an SQL
+ * search (train/several/search_space.h), a file of configurations (train/several/configs.h) or, as from an SQL
  * user, the settings of a model (train/fit.h), which then trains on two images if they are
  * accepted.
  */
-#include "train/configs.h"
 #include "train/fit.h"
-#include "train/search_space.h"
+#include "train/several/configs.h"
+#include "train/several/search_space.h"
 #include "train/train_options.h"
 
 #include <stdio.h>

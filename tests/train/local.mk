@@ -70,7 +70,7 @@ train_tests = \
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/train_lib.sh
 
-# How fast the cpu device trains beside PyTorch: a benchmark, run by hand (docs/performance.md).
+# How fast the cpu device trains beside PyTorch: a benchmark, run by hand (docs/measurements/train.md).
 EXTRA_PROGRAMS += tests/bench/bench_train
 tests_bench_bench_train_SOURCES = tests/bench/bench_train.c
 tests_bench_bench_train_LDADD = libnetwork.la

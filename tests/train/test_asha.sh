@@ -8,7 +8,7 @@ need_python json python3
 echo '{"lr": [0.0001, 0.001, 0.005, 0.02, 0.05, 1e6], "optimizer": ["sgd", "rmsprop"]}' >space.json
 trials=9
 slow && trials=6
-search() { run -d data -e 4 search --space space.json --algorithm asha --trials $trials --at-once 2 --eta 2 "$@"; }
+search() { run -d data -e 4 search --space space.json --algorithm asha --trials $trials --max-concurrent 2 --reduction-factor 2 "$@"; }
 
 # replay FOLDER EPOCHS FIRST ETA AT_ONCE: the rule anew, from each trial's own report.
 cat >replay.py <<'END'
@@ -70,13 +70,13 @@ expect 0 search --out asha
 "$PYTHON3" replay.py asha 4 1 2 2 || fail "asha did not follow its rule"
 
 # Stopped by a signal, then resumed: the same decisions, and the same weights of the best.
-dl2-train $smallest -d data -e 4 search --space space.json --algorithm asha --trials $trials --at-once 2 --eta 2 --out parts \
+dl2-train $smallest -d data -e 4 search --space space.json --algorithm asha --trials $trials --max-concurrent 2 --reduction-factor 2 --out parts \
     --checkpoint-every 0.2 >/dev/null 2>&1 &
 process=$!
 await "no third model" test -s parts/trial-002/$REPORT
 kill -TERM $process 2>/dev/null
 wait $process 2>/dev/null
-expect 1 search --out parts --resume --at-once 3
+expect 1 search --out parts --resume --max-concurrent 3
 said 'is of another search'
 expect 0 search --out parts --resume
 cmp asha/search.json parts/search.json || fail "the resumed search found something else"
@@ -85,7 +85,7 @@ same asha/$best/$CK parts/$best/$CK "the best of a search in parts"
 
 # More trials than combinations: each once. A rung that one model alone has come to: it goes on.
 echo '{"lr": [0.005, 0.02]}' >space.json
-expect 0 search --trials 50 --eta 3 --at-once 8 --out few
+expect 0 search --trials 50 --reduction-factor 3 --max-concurrent 8 --out few
 "$PYTHON3" replay.py few 4 1 3 8 || fail "a small search did not follow the rule"
 is "$(grep -c '"name"' few/search.json)" 2 "number of trials"
 is "$(grep -c '"status": "trained"' few/search.json)" 1 "number of trained models"
@@ -93,7 +93,7 @@ is "$(grep -c '"status": "trained"' few/search.json)" 1 "number of trained model
 # By ranks: while one is stopped in its first model, the other decides on all others up to a whole run, and waits
 # for nothing. The one that is killed then is started again and goes on with its model.
 echo '{"lr": [0.001, 0.005, 0.01, 0.02, 0.05]}' >space.json
-(exec dl2-train $smallest -d data -e 4 search --space space.json --algorithm asha --trials 5 --eta 2 --task --ranks 2 \
+(exec dl2-train $smallest -d data -e 4 search --space space.json --algorithm asha --trials 5 --reduction-factor 2 --task --ranks 2 \
     --out ranks) >found 2>err.ranks &
 pid=$!
 both_begun() { [ -e ranks/trial-000 ] && [ -e ranks/trial-001 ]; }

@@ -6,7 +6,7 @@
 make_images data 3 30 10 8
 budget=4
 before=$(date +%s.%N)
-expect 0 run -d data -e 100000 --time-budget ${budget}s --end-lr 0.0001 --lr 0.01 --out budget
+expect 0 run -d data -e 100000 --time-budget ${budget}s --min-lr 0.0001 --lr 0.01 --out budget
 after=$(date +%s.%N)
 "${PYTHON3:-python3}" - budget/$REPORT $before $after $budget <<'PY' || fail "the budget"
 import json, sys

@@ -9,13 +9,13 @@ cat >configs <<'END'
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
 
 {"name": "c", "optimizer": "adamw", "epochs": 1.6, "weight-decay": 0, "ema": 0.9}
-{"name": "d", "accumulate": 2, "nesterov": true, "label-smoothing": 0, "freeze": false}
+{"name": "d", "grad-accum": 2, "nesterov": true, "label-smoothing": 0, "freeze": false}
 END
 together() { run -d data --seed 1 several --configs configs "$@"; }
 expect 0 run -d data --out a --seed 1
 expect 0 run -d data --out b --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1
 expect 0 run -d data --out c --seed 1 --optimizer adamw -e 1.6 --weight-decay 0 --ema 0.9
-expect 0 run -d data --out d --seed 1 --accumulate 2 --nesterov --label-smoothing 0
+expect 0 run -d data --out d --seed 1 --grad-accum 2 --nesterov --label-smoothing 0
 differ a/$CK b/$CK
 models="a b c d"
 expect 0 together --out together --share batch

@@ -8,7 +8,7 @@ make_images data 3 25 7 8 # 75 to train on: partitions of 38 and 37, which leave
 cat >configs <<'EOF'
 {"name": "a"}
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
-{"name": "c", "optimizer": "adamw", "epochs": 1.6, "weight-decay": 0, "ema": 0.9, "accumulate": 3}
+{"name": "c", "optimizer": "adamw", "epochs": 1.6, "weight-decay": 0, "ema": 0.9, "grad-accum": 3}
 EOF
 hop() { run -d data --seed 1 several --configs configs --hop "$@"; }
 fixed() { hop --hop-order fixed --ranks 2 "$@"; }
@@ -25,7 +25,7 @@ said 'at epoch 2.5; --resume with a --partition that it has not visited goes on'
 [ "$(field a/$REPORT completed)" = false ] || fail "completed before the last visit"
 visits a 2 --seed 1
 visits b "2 1 2 1 2 1" --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1
-visits c "1 2 1 2" --seed 1 --optimizer adamw -e 1.6 --weight-decay 0 --ema 0.9 --accumulate 3
+visits c "1 2 1 2" --seed 1 --optimizer adamw -e 1.6 --weight-decay 0 --ema 0.9 --grad-accum 3
 expect 0 fixed --out hop
 all_same hop "hops in a fixed order and visits by hand"
 expect 0 run -d data --seed 1 --out plain

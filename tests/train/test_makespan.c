@@ -3,7 +3,7 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "tests/unit.h"
-#include "train/makespan.h"
+#include "train/several/makespan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,11 +12,11 @@ alike() {
     same base/$CK changed/$CK "$*"
 }
 for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "--lr-policy step" "--lr-policy linear" \
-    "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
+    "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--min-lr 0.001" "--momentum 0.8" --nesterov \
     "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
-    "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
+    "--grad-accum 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
     --no-flip "--augment vflip" "--interpolation bicubic" "--seed 1" "--data-seed 1" "--loader synthetic" \
-    --balanced "--repeats 2" "--draws 8" "--weights weights"; do
+    --balanced "--repeats 2" "--num-samples 8" "--sample-weights weights"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
@@ -42,12 +42,12 @@ alike --lr 0.00625 --lr-policy cosine --warmup 0.3 --momentum 0.9 --weight-decay
 alike --mean 122.655,116.535,104.04 --std 59.415,58.395,58.65 --crop-area 0.08,1
 alike --data-seed 0
 alike --interpolation bilinear
-alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --cutmix 0 --accumulate 1 --seed 0
+alike --crop-aspect 0.75,1.3333333333333333 --loader real --mixup 0 --cutmix 0 --grad-accum 1 --seed 0
 alike --device auto --name "a name" --checkpoint-every 0.4
 [ "$(field changed/$REPORT name)" = "a name" ] || fail "--name does nothing"
 expect 0 run $base --out policy --lr-policy exponential
-expect 0 run $base --out end-lr --lr-policy exponential --end-lr 0.001
-differ policy/$CK end-lr/$CK "--end-lr of --lr-policy exponential"
+expect 0 run $base --out end-lr --lr-policy exponential --min-lr 0.001
+differ policy/$CK end-lr/$CK "--min-lr of --lr-policy exponential"
 expect 0 run $base --out ref --device ref --threads 2
 [ "$(field ref/$REPORT device)" = ref ] || fail "--device does nothing"
 
@@ -116,19 +116,19 @@ for name in arch cache data jobs name out seed threads; do
 done
 
 # Which images an epoch has is a part of what a run is, by the weights and not by where their file lies.
-expect 0 run $base --out weighed --weights weights --draws 16 -e 2 --run-epochs 1
+expect 0 run $base --out weighed --sample-weights weights --num-samples 16 -e 2 --run-epochs 1
 mkdir -p elsewhere && cp weights elsewhere/weights
-expect 0 run $base --out weighed --weights elsewhere/weights --draws 16 -e 2 --resume
-grep -q '"images": 16' weighed/$REPORT || fail "an epoch of --draws 16"
-for other in "--weights weights --draws 24" "--balanced --draws 16"; do
-    expect 0 run $base --out weighed --restart --weights weights --draws 16 -e 2 --run-epochs 1
+expect 0 run $base --out weighed --sample-weights elsewhere/weights --num-samples 16 -e 2 --resume
+grep -q '"images": 16' weighed/$REPORT || fail "an epoch of --num-samples 16"
+for other in "--sample-weights weights --num-samples 24" "--balanced --num-samples 16"; do
+    expect 0 run $base --out weighed --restart --sample-weights weights --num-samples 16 -e 2 --run-epochs 1
     expect 1 run $base --out weighed $other -e 2 --resume
-    grep -q 'it is of another run: \(draws\|weights\) was' "$work/err" || fail "$other: $(cat "$work/err")"
+    grep -q 'it is of another run: \(num-samples\|sample-weights\) was' "$work/err" || fail "$other: $(cat "$work/err")"
 done
 sed 's/1$/3/' weights >elsewhere/weights
-expect 1 run $base --out weighed --weights elsewhere/weights --draws 16 -e 2 --resume
-said 'it is of another run: weights was'
-for option in weights balanced repeats draws; do
+expect 1 run $base --out weighed --sample-weights elsewhere/weights --num-samples 16 -e 2 --resume
+said 'it is of another run: sample-weights was'
+for option in sample-weights balanced repeats num-samples; do
     grep -q "\"$option\":" comparable || fail "comparable has no '$option'"
 done
 
@@ -148,17 +148,17 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --crop-aspect 0,1" "-d data --time-budget 10x" "-d data --time-budget -5s" \
     "-d data --time-budget 5s7" "-d data --stages data:1" "--stages data" "--stages data:0" \
     "--stages data:1,:2" "-d data --resume --restart" "-d data --channels 2" \
-    "-d data --end-lr 9" "-d data --warmup 3" "-d data --val data --skip-validation" \
+    "-d data --min-lr 9" "-d data --warmup 3" "-d data --val data --skip-validation" \
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
     "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
     "-d data --optimizer adamw --momentum 1" "-d data --optimizer rmsprop --nesterov" "-d data --clip-grad -1" \
     "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--loader synthetic --label-field a" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
-    "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --balanced --weights weights" "-d data --balanced --repeats 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --balanced --sample-weights weights" "-d data --balanced --repeats 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --image-size 7x32" "-d data --image-size 32x" "--stages data:1:size=12x7" "-d data --skip-validation --val-crop squash" \
     "-d data --val-crop squash --val-resize 20" "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
-    "--loader synthetic --balanced" "-d data --draws 8 --partition 1/2" "-d data --repeats 0" "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
+    "--loader synthetic --balanced" "-d data --num-samples 8 --partition 1/2" "-d data --repeats 0" "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     ! slow || [ $((count = (count + 1) % 5)) = 0 ] || continue # all go the same way
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"
@@ -177,7 +177,7 @@ advice() { # TEXT OPTION...
 }
 advice '--freeze needs --pretrained FILE' -d data --freeze
 advice '--freeze needs --pretrained FILE' -d data --freeze --skip-validation
-advice '--pretrained FILE starts from a network'"'s weights" -d data --weights x.safetensors
+advice "no option '--weights'; did you mean --pretrained=FILE" -d data --weights x.safetensors
 advice '--pretrained takes a safetensors file, and this is one of PyTorch' -d data --pretrained x.pth
 printf 'PK\003\004' >torch-file
 advice '--pretrained takes a safetensors file, and this is one of PyTorch' -d data --pretrained torch-file
@@ -211,7 +211,7 @@ expect 0 run -d data --skip-validation --device ref -e 1 --export large --out la
 head=$(od -An -t u8 -N 8 large | tr -d ' ')
 LC_ALL=C sed -i 's/"crc32"/"older"/' large
 printf '\014\023\232\171' | dd of=large bs=1 seek=$((8 + head)) conv=notrunc 2>"$work/dd" || fail "$(cat "$work/dd")"
-expect 1 run -d data --skip-validation --device ref -e 1 -b 8 --draws 8 --lr 1e6 --end-lr 1e6 --warmup 0 --weight-decay 10 --pretrained large \
+expect 1 run -d data --skip-validation --device ref -e 1 -b 8 --num-samples 8 --lr 1e6 --min-lr 1e6 --warmup 0 --weight-decay 10 --pretrained large \
     --out diverged --restart
 said 'training diverged in epoch 1: a value of stage1.conv1.weight became NaN or infinite'
 

@@ -28,6 +28,6 @@ said '--task is not an option of the command plan, but of several, search'
 echo '{"lr": [0.1, 0.2], "seed": [1, 2]}' >space
 expect 2 run plan -d data --space space --algorithm halving --ranks 2 --out search
 said 'depends on results'
-expect 0 run plan -d data --space space --algorithm grid --at-once 2 --ranks 2 --out search
+expect 0 run plan -d data --space space --algorithm grid --max-concurrent 2 --ranks 2 --out search
 grep -q '^4 models on 2 ranks' "$work/out" || fail "of a search: $(cat "$work/out")"
 is "$(ls search)" plan "what plan of a search leaves"

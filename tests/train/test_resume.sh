@@ -5,7 +5,7 @@
 make_images data 3 15 3 8
 
 # Five batches an epoch of eight; mixup, accumulation and averages have numbers of their own to keep.
-options="-d data --mixup 0.3 --accumulate 2 --nesterov --ema 0.5"
+options="-d data --mixup 0.3 --grad-accum 2 --nesterov --ema 0.5"
 expect 0 run $options --out whole
 expect 0 run $options --out workers1 -j 1
 expect 0 run $options --out workers5 -j 5
@@ -56,14 +56,14 @@ done
 [ "$(grep -c '"compute_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
 
 # AdamW's moments and its count of updates.
-adamw="-d data --accumulate 2 --optimizer adamw --lr 0.01"
+adamw="-d data --grad-accum 2 --optimizer adamw --lr 0.01"
 expect 0 run $adamw --out adamw
 expect 0 run $adamw --out adamw-parts --run-epochs 1.3
 expect 0 run $adamw --out adamw-parts --resume
 same adamw/$CK adamw-parts/$CK "AdamW in two parts"
 
 # RMSprop's means, and clipped gradients.
-rmsprop="-d data --accumulate 2 --optimizer rmsprop --clip-grad 0.5"
+rmsprop="-d data --grad-accum 2 --optimizer rmsprop --clip-grad 0.5"
 expect 0 run $rmsprop --out rmsprop
 expect 0 run $rmsprop --out rmsprop-parts --run-epochs 1.3
 expect 0 run $rmsprop --out rmsprop-parts --resume
@@ -187,7 +187,7 @@ expect 1 run $options --out other --resume --lr 0.5
 grep -q 'lr was' "$work/err" || fail "the message doesn't name the setting that differs"
 expect 1 run $options --out other --resume -e 4
 make_images more 3 16 3 8
-expect 1 run -d more --mixup 0.3 --accumulate 2 --nesterov --ema 0.5 --out other --resume
+expect 1 run -d more --mixup 0.3 --grad-accum 2 --nesterov --ema 0.5 --out other --resume
 expect 0 run $options --out other --restart
 same whole/$CK other/$CK "a run begun anew"
 

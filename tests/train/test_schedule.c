@@ -2,9 +2,9 @@
 #include "common/random.h"
 #include "tests/train/schedule_vectors.h"
 #include "tests/unit.h"
-#include "train/budget.h"
 #include "train/mixup.h"
 #include "train/schedule.h"
+#include "train/several/budget.h"
 
 #include <math.h>
 
@@ -182,7 +182,7 @@ static void cutmix_draws_rectangles(void **state)
     assert_float_equal((double)cuts / DRAWS, 0.5, 0.02);
 }
 
-/* Of clips, the rectangle comes to every frame. */
+/* The rectangle comes to every frame of a clip. */
 static void cutmix_pastes_in_every_frame(void **state)
 {
     enum { SIDE = 5, FRAMES = 3, CLIPS = 2 };

@@ -12,7 +12,7 @@ found() { "$PYTHON3" -c 'import json, sys; s = json.load(open(sys.argv[1])); pri
 # grid: every combination, the last setting first, each with the weights of its own run; the best is the one with
 # the highest accuracy, then the lowest loss.
 echo '{"lr": [0.001, 0.02, 1e6], "optimizer": ["sgd", "adamw"]}' >grid.json
-expect 0 search grid.json --algorithm grid --at-once 4 --out grid
+expect 0 search grid.json --algorithm grid --max-concurrent 4 --out grid
 is "$(found grid "[(t['settings']['lr'], t['settings']['optimizer']) for t in s['trials'][:3]]")" \
     "[(0.001, 'sgd'), (0.001, 'adamw'), (0.02, 'sgd')]" "the grid"
 is "$(found grid "len(s['trials']), s['completed'], s['search']['algorithm']")" "(6, True, 'grid')" "the grid's file"
@@ -45,7 +45,7 @@ fi
 # Spaces whose settings depend on others, and whole numbers.
 cat >spaces.json <<'END'
 [{"optimizer": ["sgd"], "nesterov": [true, false], "lr": {"min": 0.01, "max": 0.1, "points": 2}},
- {"optimizer": ["adamw"], "lr": [0.001], "accumulate": {"min": 1, "max": 3, "integer": true, "points": 3}}]
+ {"optimizer": ["adamw"], "lr": [0.001], "grad-accum": {"min": 1, "max": 3, "integer": true, "points": 3}}]
 END
 expect 0 search spaces.json --algorithm grid --out spaces -e 1
 is "$(found spaces "[tuple(t['settings'].values()) for t in s['trials']]")" \
@@ -62,7 +62,7 @@ is "$(found drawn "sorted(set((t['settings']['optimizer'], 'nesterov' in t['sett
 is "$(found drawn "all(type(t['settings'].get('accumulate', 1)) is int for t in s['trials'])")" True "whole numbers"
 
 # halving: 9 for one epoch, 3 up to the third, 1 to the end; the kept ones are the best of their round.
-halving="space.json --algorithm halving --trials 9 --eta 3 --at-once 4"
+halving="space.json --algorithm halving --trials 9 --reduction-factor 3 --max-concurrent 4"
 expect 0 search $halving --out halving
 [ ! -s "$work/err" ] || fail "--quiet, and a line per model: $(cat "$work/err")"
 is "$(found halving "[(r['epochs'], len(r['ranking']), r['kept']) for r in s['rounds']]")" "[(1.0, 9, 3), (3.0, 3, 1)]" rounds
@@ -148,14 +148,14 @@ for row, trial in zip(table, order):
 END
 
 # The goal may be the loss, of which a model with a lower accuracy can have less.
-expect 0 search $halving --goal loss --out by-loss
+expect 0 search $halving --objective loss --out by-loss
 "$PYTHON3" - <<'END' || fail "the goal loss: $(cat by-loss/search.json)"
 import json
 search = json.load(open("by-loss/search.json"))
 first = {}
 for trial in search["trials"]:
     first[trial["name"]] = json.load(open(f"by-loss/{trial['report']}"))["epochs"][0]["val"][0]["loss"]
-assert search["search"]["goal"] == "loss"
+assert search["search"]["objective"] == "loss"
 assert search["rounds"][0]["ranking"] == sorted(first, key=lambda name: (first[name], name))
 END
 grep -q '^best: loss 0.*, accuracy ' "$work/out" || fail "the goal is not told: $(cat "$work/out")"
@@ -164,8 +164,8 @@ said 'is of another search'
 
 # The best of the first round diverges in the next: the best of the others takes its place, is named, and trained.
 echo '{"lr": [1e-9, 4, 2e-9]}' >later.json
-later="later.json -e 9 --warmup 8.9 --weight-decay 10 --momentum 0 --eta 3"
-for way in "halving --at-once 3" "halving --task --ranks 2" "asha --at-once 1"; do
+later="later.json -e 9 --warmup 8.9 --weight-decay 10 --momentum 0 --reduction-factor 3"
+for way in "halving --max-concurrent 3" "halving --task --ranks 2" "asha --max-concurrent 1"; do
     expect 0 search $later --algorithm $way --out later --restart
     is "$(found later "[t['settings']['lr'] for t in s['trials'] if t['status'] in ('diverged', 'stopped') and t['epochs'] > 1]")" \
         "[4]" "a model that fails in the second round, $way"
@@ -232,8 +232,8 @@ wrong '{"lr": [0.1], "lr": [0.2]}' 'wrong.json:1:'
 wrong '[1]' 'wrong.json is not an object like {"lr": [0.1, 0.3]}, nor a list of such'
 wrong '[]' 'has 0 spaces'
 wrong '[{"lr": [0.1]}, {"lr": 3}]' 'wrong.json: space 2: "lr": it is neither a list of values nor a range, such as'
-wrong '{"accumulate": {"min": 1, "max": 2.5, "integer": true}}' '"accumulate": an "integer" range has whole numbers'
-wrong '{"accumulate": {"min": 1, "max": 2, "integer": 1}}' '"integer" is true or false'
+wrong '{"grad-accum": {"min": 1, "max": 2.5, "integer": true}}' '"grad-accum": an "integer" range has whole numbers'
+wrong '{"grad-accum": {"min": 1, "max": 2, "integer": 1}}' '"integer" is true or false'
 wrong '{"optimizer": ["sgd", "adamw"], "nesterov": [true]}' '--nesterov needs an --optimizer that has it' --algorithm=grid
 said 'belong in spaces of their own: [{'
 expect 1 search missing.json --out wrong-out
@@ -253,13 +253,13 @@ wrong '{"lr": {"min": 0.1, "max": 1, "step": 1}}' 'alone'
 wrong '{"lr": {"min": 0.1, "max": 1, "points": 1}}' 'from 2 to 1000'
 wrong '{"lr": {"min": 0.1, "max": 1}}' 'needs "points"' "--algorithm=grid"
 wrong '{"epochs": [1, 2]}' 'give -e' "--algorithm=halving"
-for options in "--skip-validation" "--algorithm halving --validate-every 2" "--eta 2" "--first-epochs 2" \
-    "--algorithm grid --trials 3" "--run-epochs 1" "--algorithm halving --first-epochs 1.5"; do
+for options in "--skip-validation" "--algorithm halving --validate-every 2" "--reduction-factor 2" "--min-epochs 2" \
+    "--algorithm grid --trials 3" "--run-epochs 1" "--algorithm halving --min-epochs 1.5"; do
     expect 2 search space.json --out wrong-out $options
 done
 expect 1 search space.json --out early --budget 0.001s
 said '--budget ended before any validation'
-for wrong in '--budget 1h' '--goal loss' '--configs space.json'; do
+for wrong in '--budget 1h' '--objective loss' '--configs space.json'; do
     expect 2 run -d data $wrong --out wrong-out
     said "${wrong%% *} is not an option of the command run"
 done

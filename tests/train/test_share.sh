@@ -9,13 +9,13 @@ make_images data 3 15 4 8
 cat >configs <<'END'
 {"name": "a", "seed": 1}
 {"name": "b", "seed": 5, "lr": 0.02, "epochs": 1.6}
-{"name": "c", "seed": 7, "accumulate": 2, "ema": 0.9}
+{"name": "c", "seed": 7, "grad-accum": 2, "ema": 0.9}
 END
 augment="--augment erase:p=0.5 --cutmix 0.5"
 together() { run -d data $augment --share decode several --configs configs "$@"; }
 expect 0 run -d data $augment --out a --seed 1
 expect 0 run -d data $augment --out b --seed 5 --lr 0.02 -e 1.6
-expect 0 run -d data $augment --out c --seed 7 --accumulate 2 --ema 0.9
+expect 0 run -d data $augment --out c --seed 7 --grad-accum 2 --ema 0.9
 expect 0 together --out all --cache-decoded 1M
 all_same all "with room for all images"
 expect 0 together --out some --cache-decoded 8K -j 7

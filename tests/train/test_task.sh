@@ -8,14 +8,14 @@ make_images data 3 25 7 8
 cat >configs <<'EOF'
 {"name": "a"}
 {"name": "b", "lr": 0.02, "seed": 5, "mixup": 0.3, "clip-grad": 1}
-{"name": "c", "optimizer": "adamw", "weight-decay": 0, "ema": 0.9, "accumulate": 3}
+{"name": "c", "optimizer": "adamw", "weight-decay": 0, "ema": 0.9, "grad-accum": 3}
 EOF
 # alone OPTION...: each model's own run.
 alone() {
     rm -rf a b c
     expect 0 run -d data --out a --seed 1 "$@"
     expect 0 run -d data --out b --seed 5 --data-seed 1 --lr 0.02 --mixup 0.3 --clip-grad 1 "$@"
-    expect 0 run -d data --out c --seed 1 --optimizer adamw --weight-decay 0 --ema 0.9 --accumulate 3 "$@"
+    expect 0 run -d data --out c --seed 1 --optimizer adamw --weight-decay 0 --ema 0.9 --grad-accum 3 "$@"
 }
 task="-d data --seed 1 several --configs configs --task"
 alone -e 2.6

@@ -31,7 +31,7 @@ fi
 # A run in two parts, with other workers, is the same run; of two channels, with augmentation; on volumes that are
 # smaller than the patch along some axes.
 make_volumes few 3 2 32 2
-few="--quiet -j 2 $volumes --lr 0.01 -e 2 --foreground 0.5 --normalization window --window=60,140 --augment flips,noise:p=0.5"
+few="--quiet -j 2 $volumes --lr 0.01 -e 2 --oversample-foreground 0.5 --normalization window --window=60,140 --augment flips,noise:p=0.5"
 expect 0 dl2-train -d few $few --out one
 [ "$(field one/$REPORT mask)" = mask.npy ] || fail "the report has no mask: $(cat one/$REPORT)"
 [ "$(field one/$REPORT image-size)" = 32x32x32 ] || fail "the report has no size: $(cat one/$REPORT)"
@@ -81,7 +81,7 @@ cp -R few plain
 for mask in plain/train/*.mask.npy; do
     { head -c 128 $mask; tail -c +129 $mask | LC_ALL=C tr '\1\2' '\0\0'; } >mask && mv mask $mask
 done
-expect 0 dl2-train -d plain $volumes --quiet -e 1 --foreground 1 --skip-validation --out plain-run
+expect 0 dl2-train -d plain $volumes --quiet -e 1 --oversample-foreground 1 --skip-validation --out plain-run
 refused "3 of the first epoch's patches were to show foreground"
 
 # Networks for images refuse volumes, and the reverse; so do options without a meaning.

@@ -126,7 +126,7 @@ coco make "$src/annotations/instances.json"
 printf '{"images": 3}' >"$src/other.json"
 
 # ---- Every size and format; nothing but files that are no annotations is ignored
-run 0 --codec jpeg,ppm --q 50 --short 15,9,full --fit 13x99 "$src" "$work/out-dir"
+run 0 --codec jpeg,ppm --q 50 --resize-shorter 15,9,full --fit 13x99 "$src" "$work/out-dir"
 grep -q '^1 files that are not images were ignored' "$work/out" || fail "$(cat "$work/out")"
 cp "$work/err" "$work/told"
 for variant in jpeg-50 jpeg-50@15 jpeg-50@9 jpeg-50@13x99 ppm ppm@15 ppm@9 ppm@13x99; do
@@ -148,17 +148,17 @@ done
 at=$work/out-dir/jpeg-50@15/annotations/instances.json
 inode() { stat -c %i "$at"; }
 before=$(inode)
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 is "$(inode)" "$before" 'the file of a rerun'
 quiet_about 'instances.json'
 rm "$at"
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 coco check "$src/annotations/instances.json" "$at" "$work/out-dir/jpeg-50@15" jpg >/dev/null
 touch -d '2 days ago' "$src/annotations/instances.json"
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 said "$at: 3 images and 9 objects"
 printf 'P6\n8 6\n255\n' >"$src/train/b/2.ppm"
-run 1 --q 50 --short 15 "$src" "$work/out-dir"
+run 1 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 said "$at: 2 images and 6 objects, at the variant's sizes; left out: 2 images that the variant lacks or that have another aspect"
 coco check "$src/annotations/instances.json" "$at" "$work/out-dir/jpeg-50@15" jpg >/dev/null
 picture "$src/train/b/2.ppm" 8 6 3
@@ -166,21 +166,21 @@ picture "$src/train/b/2.ppm" 8 6 3
 cp "$at" "$work/ours"
 printf '{"images": "mine"}' >"$at"
 touch -d '1 day ago' "$src/annotations/instances.json"
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 said "$at: dl2-transcode has not written it, and leaves it as it is"
 is "$(cat "$at")" '{"images": "mine"}' "a file that is not dl2-transcode's"
 rm "$at"
 # Ids that are texts, and NaN where a number is missing.
 sed 's/"\(id\|image_id\)": 7\([,}]\)/"\1": "seven"\2/g; s/"area": 400.0/"area": NaN/g' "$src/annotations/instances.json" >"$src/annotations/texts.json"
 is "$(grep -o '"seven"' "$src/annotations/texts.json" | wc -l) $(grep -o NaN "$src/annotations/texts.json" | wc -l)" '4 3' 'texts'
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 said "annotations/texts.json: 3 images and 9 objects, at the variant's sizes; left out: 1 images"
 is "$(grep -o '"seven"' "$work/out-dir/jpeg-50@15/annotations/texts.json" | wc -l)" 4 'texts of a variant'
 rm "$src/annotations/texts.json"
 # Of smaller images than the source's, so that shapes grow.
 sed 's/7: (40, 30)/7: (20, 15)/' "$work/coco.py" >"$work/smaller.py"
 "$PYTHON3" "$work/smaller.py" make "$src/annotations/smaller.json" || fail 'smaller.json'
-run 0 --q 50 --short 25,full "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 25,full "$src" "$work/out-dir"
 for variant in jpeg-50@25 jpeg-50; do
     resized=$("$PYTHON3" "$work/smaller.py" check "$src/annotations/smaller.json" "$work/out-dir/$variant/annotations/smaller.json" \
         "$work/out-dir/$variant" jpg) || fail "$variant: shapes that grow"
@@ -188,7 +188,7 @@ for variant in jpeg-50@25 jpeg-50; do
 done
 rm "$src/annotations/smaller.json"
 # A variant of a variant.
-run 0 --codec ppm --short 9 "$work/out-dir/ppm@15" "$work/again"
+run 0 --codec ppm --resize-shorter 9 "$work/out-dir/ppm@15" "$work/again"
 is "$(grep -c dl2_variant "$work/again/ppm@9/annotations/instances.json")" 1 'the name of the variant'
 
 # ---- What cannot be scaled is named, and the variant is made
@@ -197,7 +197,7 @@ head -c 900 "$src/annotations/instances.json" >"$src/annotations/cut.json"
 sed -i 's/^{/{"images": [], /' "$src/annotations/cut.json"
 sed 's/"counts": \[[0-9]*,/"counts": [1,/' "$src/annotations/instances.json" >"$src/annotations/broken.json"
 truncate -s 1073741825 "$src/annotations/large.json"
-run 0 --q 50 --short 15 "$src" "$work/out-dir"
+run 0 --q 50 --resize-shorter 15 "$src" "$work/out-dir"
 said "annotations/odd.json: 2 images and 6 objects, at the variant's sizes; left out: 2 images"
 said "$src/annotations/cut.json: annotations: is cut short: it ends where the rest of a value should be; variants get no such file"
 said "annotations/broken.json: 3 images and 8 objects, at the variant's sizes; left out: 1 images that the variant lacks or that have another aspect than their files, and 2 objects of these or with broken shapes"
@@ -215,11 +215,11 @@ printf '0 0.5 0.5 0.25 0.25\n' >"$yolo/$label"
 printf 'note\n' >"$yolo/labels/train/other.txt"
 printf '<annotation/>' >"$yolo/Annotations/0.xml"
 printf 'path: /of/the/source # not of a variant\ntrain: images/train\nval: images/train\nnames:\n  0: person\n  path: x\n' >"$yolo/data.yaml"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 said "$yolo/data.yaml: line 6: names are a list, or lines such as '0: person'; variants get no such file"
 sed -i '/^  path/d' "$yolo/data.yaml"
 made=$work/yolos/jpeg-50@15
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 is "$(cat "$made/data.yaml")" '# dl2-transcode: jpeg-50@15
 train: images/train
 val: images/train
@@ -232,38 +232,38 @@ expect 0 dl2-load check --quiet --boxes txt "$made"
 grep -qx "$made/data.yaml: 1 classes: person" "$work/out" || fail "$(cat "$work/out")"
 said "1 of its images have no label file: they are background"
 printf '1 0.5 0.5 0.25 0.25\n' >"$yolo/$label"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 cmp "$yolo/$label" "$made/$label" || fail 'labels that have changed'
 quiet_about 'no source image accounts for it'
 rm "$yolo/labels/train/1.txt"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 [ ! -e "$made/labels/train/1.txt" ] || fail 'labels that are gone'
 # A label file of the same size and time is not read again.
 cp -p "$yolo/$label" "$work/label"
 sed -i 's/^1/0/' "$yolo/$label" && touch -r "$work/label" "$yolo/$label"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 cmp "$work/label" "$made/$label" || fail 'a label file that was read again'
 cp -p "$work/label" "$yolo/$label"
 # What dl2-transcode has not written is in the way, and named.
 printf '5 0.5 0.5 0.25 0.25\n' | tee "$made/labels/train/1.txt" >"$work/mine"
 printf '0 0.5 0.5 0.25 0.25\n' >"$yolo/labels/train/1.txt"
-run 1 --q 50 --short 15 "$yolo" "$work/yolos"
+run 1 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 said "$made/labels/train/1.txt is in the way"
 cmp "$work/mine" "$made/labels/train/1.txt" || fail "a label file that is not dl2-transcode's"
 rm "$made/labels/train/1.txt"
 printf 'names: [mine]\n' >"$made/data.yaml"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 said "$made/data.yaml: dl2-transcode has not written it, and leaves it as it is"
 is "$(cat "$made/data.yaml")" 'names: [mine]' "a data.yaml that is not dl2-transcode's"
 printf 'train: /abs/images/train\nnames: [person]\n' >"$yolo/data.yaml"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 said "$yolo/data.yaml: its train is an absolute path, which leads to the source's images; variants get no such file"
 printf '{path: /of/the/source, train: images/train, names: [person]}\n' >"$yolo/data.yaml"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 said "$yolo/data.yaml: its path is no line of its own, which leads to the source's images; variants get no such file"
 rm "$made/data.yaml"
 printf '"path" : /of/the/source\nnames: [person]\n' >"$yolo/data.yaml"
-run 0 --q 50 --short 15 "$yolo" "$work/yolos"
+run 0 --q 50 --resize-shorter 15 "$yolo" "$work/yolos"
 is "$(cat "$made/data.yaml")" '# dl2-transcode: jpeg-50@15
 names: [person]' 'data.yaml with a path of another form'
 # A copy into a folder has them in the same place, and one that is in the way stays.
@@ -276,7 +276,7 @@ cmp "$work/mine" "$work/yolo-copy/$label" || fail "a label file that no copy has
 
 # ---- Packed variants have COCO's file, too, at their sizes; shards and chunks of any resolution have the boxes of the source's
 for container in tar gulp; do
-    run 0 --codec jpeg --q 50 --container $container --short 15,9,full "$src" "$work/$container"
+    run 0 --codec jpeg --q 50 --container $container --resize-shorter 15,9,full "$src" "$work/$container"
     cp "$work/err" "$work/told"
     for variant in jpeg-50 jpeg-50@15 jpeg-50@9; do
         made=$work/$container/$variant/annotations/instances.json
@@ -290,9 +290,9 @@ for container in tar gulp; do
         done
     done
 done
-run 0 --codec jpeg --q 50 --container tar --short 9 "$src" "$work/tar"
+run 0 --codec jpeg --q 50 --container tar --resize-shorter 9 "$src" "$work/tar"
 before=$(stat -c %i "$work/tar/jpeg-50@9/annotations/instances.json")
-run 0 --codec jpeg --q 50 --container tar --short 9 "$src" "$work/tar"
+run 0 --codec jpeg --q 50 --container tar --resize-shorter 9 "$src" "$work/tar"
 is "$(stat -c %i "$work/tar/jpeg-50@9/annotations/instances.json")" "$before" 'the file of a packed variant'
 quiet_about 'instances.json'
 # A copy has none, and says so.

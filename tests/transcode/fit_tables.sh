@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Fitted quantisation tables: made from a dataset, used by name, recorded; and a trellis.
+# Fitted quantisation tables: made from a dataset, used by name, recorded.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
 LC_ALL=C; export LC_ALL
 . "$srcdir/tests/lib.sh"
@@ -28,25 +28,26 @@ done
 cp src/train/a/1.ppm src/val/a/v.ppm
 
 # ---- The same for any number of jobs; from training images alone
-run 0 -j 1 fit-tables --input-size 32 --short full,48 src one.json
-run 0 -j 3 fit-tables --input-size 32 --short full,48 src two.json
+run 0 -j 1 fit-tables --input-size 32 --resize-shorter full,48 src one.json
+run 0 -j 3 fit-tables --input-size 32 --resize-shorter full,48 src two.json
 cmp one.json two.json || fail 'tables depend on the number of jobs'
 grep -q '"images": 6' one.json || fail 'images'
 grep -c '"subsampling"' one.json | grep -qx 6 || fail 'families'
 run 0 -j 2 fit-tables --input-size 32 --crop-area 1,1 src all.json
 ! cmp -s one.json all.json || fail '--crop-area has no effect'
+mkdir val-alone && cp -R src/val val-alone
+run 0 fit-tables --input-size 32 val-alone val.json
+said 'val-alone has no images for training: tables are fitted to all images'
+grep -q '"images": 1' val.json || fail 'images of val'
 
 # ---- Variants are named after the file; sizes are about those of libjpeg's tables
-run 0 -j 2 --codec jpeg,jpeg:tables=one.json,jpeg:tables=one.json:trellis=yes --q 10,50 \
-    --short full,48 src to
+run 0 -j 2 --codec jpeg,jpeg:tables=one.json --q 10,50 --resize-shorter full,48 src to
 is "$(ls to | tr '\n' ' ')" "jpeg-10 jpeg-10@48 jpeg-50 jpeg-50@48 \
-jpeg_one-10 jpeg_one-10@48 jpeg_one-50 jpeg_one-50@48 \
-jpeg_one_trellis-10 jpeg_one_trellis-10@48 jpeg_one_trellis-50 jpeg_one_trellis-50@48 " 'variants'
+jpeg_one-10 jpeg_one-10@48 jpeg_one-50 jpeg_one-50@48 " 'variants'
 for q in 10 50; do
-    usual=$(bytes jpeg-$q) fitted=$(bytes jpeg_one-$q) trellis=$(bytes jpeg_one_trellis-$q)
+    usual=$(bytes jpeg-$q) fitted=$(bytes jpeg_one-$q)
     [ $((fitted * 100)) -lt $((usual * 115)) ] && [ $((fitted * 115)) -gt $((usual * 100)) ] ||
         fail "q $q: $fitted bytes, $usual with libjpeg's tables"
-    [ "$trellis" -lt "$fitted" ] || fail "q $q: a trellis made $trellis bytes of $fitted"
 done
 # The files have the tables that the record and the file of tables name, and decode everywhere.
 if command -v djpeg >/dev/null; then
@@ -93,12 +94,10 @@ said 'large.json is not a file of quantisation tables'
 cp one.json my-tables.json
 run 2 --codec jpeg:tables=my-tables.json src to2
 said 'rename it'
-run 2 --codec jpeg:tables=one.json --short 20 src to2
+run 2 --codec jpeg:tables=one.json --resize-shorter 20 src to2
 said 'one.json has no tables for @20 with chroma subsampling 420, but for full size with 420, '
 run 2 --codec webp:tables=one.json src to2
 said "webp has no setting 'tables'"
-run 2 --codec jpeg:effort=0:trellis=yes src to2
-said 'trellis=yes needs Huffman tables of its own'
 run 2 fit-tables --q 50 src x.json
 said '--q is not an option of the command fit-tables, but of recompress, frames'
 run 2 --input-size 32 src to2

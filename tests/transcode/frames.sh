@@ -23,7 +23,7 @@ convert() { # fps=N[,short=N] OPTION... SOURCE DEST
     rate=${1%%,*}
     short=${1#"$rate"}
     shift
-    dl2-transcode --quiet frames --fps "${rate#fps=}" ${short:+--short "${short#,short=}"} "$@"
+    dl2-transcode --quiet frames --fps "${rate#fps=}" ${short:+--resize-shorter "${short#,short=}"} "$@"
 }
 video src/run/1.mp4 -c:v libx264 -qp 0 -bf 2 -g 12 -pix_fmt yuv444p
 video src/run/2.mkv -c:v libx264 -qp 4 -pix_fmt yuv444p -vf setpts=PTS*1.3
@@ -189,7 +189,7 @@ expect 1 convert fps=4 --labels train.csv named twice
 said 'train.csv: line 2: 18 may be 18.mkv or deep/18.mkv'
 
 # ---- Usage
-expect 2 dl2-transcode frames --short 32 src other
+expect 2 dl2-transcode frames --resize-shorter 32 src other
 said 'frames needs --fps N'
 expect 2 convert fps=4 -q 10,20 src other
 said 'makes one dataset'

@@ -5,7 +5,7 @@
  * that is there with the size that the record names.
  */
 #include "common/file.h"
-#include "transcode/variant.h"
+#include "transcode/variant/variant.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ seconds=${KILL_SECONDS:-12}
 transcode() { # DEST OPTIONS...
     dest=$1
     shift
-    dl2-transcode --quiet -j 2 --codec jpeg,ppm --q 50,90 --short 32,full "$@" "$work/src" "$dest"
+    dl2-transcode --quiet -j 2 --codec jpeg,ppm --q 50,90 --resize-shorter 32,full "$@" "$work/src" "$dest"
 }
 now() { date +%s%N; }
 start=$(now)
@@ -50,7 +50,7 @@ while [ $round -lt 40 ] && { [ $((($(now) - start) / 1000000000)) -lt "$seconds"
     rm -rf "$work/victim"
     [ $((round % 2)) -eq 0 ] || cp -Rp "$work/other" "$work/victim"
     for attempt in 1 2 3; do
-        dl2-transcode --quiet -j 2 --codec jpeg,ppm --q 50,90 --short 32,full "$work/src" "$work/victim" >/dev/null 2>&1 &
+        dl2-transcode --quiet -j 2 --codec jpeg,ppm --q 50,90 --resize-shorter 32,full "$work/src" "$work/victim" >/dev/null 2>&1 &
         pid=$!
         # Any moment of a run; what is left to do gets less with every attempt, so the last may come too late.
         delay=$(awk -v seed="$((round * 3 + attempt))" -v took="$took" \

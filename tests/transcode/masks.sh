@@ -19,7 +19,7 @@ try() {
     rm -rf "$work/src" "$work/out-dir"
     picture "$work/src/$1.ppm" 24 18 1
     mask "$work/src/$2.pgm"
-    run --codec ppm,jpeg --q 50 --short 9 "$work/src" "$work/out-dir"
+    run --codec ppm,jpeg --q 50 --resize-shorter 9 "$work/src" "$work/out-dir"
     is "$(keys "$work/out-dir/jpeg-50@9")" "$1.jpg $1.$3.pgm " "the variant of $1 and $2"
     is "$(values "$work/out-dir/jpeg-50@9/$1.$3.pgm" 108)" '48 49 50 ' "classes of $2"
     said "images that are masks of others by their names: 1 (.pgm), such as $2.pgm; they are read"
@@ -91,7 +91,7 @@ run --q 50 "$work/src" "$work/out-dir"
 if grep -q 'look like masks' "$work/err"; then fail 'said again where nothing was made'; fi
 run --codec ppm "$work/src" "$work/out-dir"
 if grep -q 'look like masks' "$work/err"; then fail 'lossless files keep them'; fi
-run --codec ppm --short 20 "$work/src" "$work/out-dir"
+run --codec ppm --resize-shorter 20 "$work/src" "$work/out-dir"
 said '3 images look like masks'
 rm "$work/src/leftImg8bit"/*
 run --q 50 "$work/src" "$work/drawings"

@@ -70,7 +70,7 @@ check() { # NAME ARGUMENTS...
     expect 1 dl2-transcode --quiet -j 1 --ranks 3 "$@" "$work/src" "$work/ranks-$name"
     same "$work/one-$name" "$work/ranks-$name"
 }
-options="--codec $codecs --q 30,60 --short 24,full"
+options="--codec $codecs --q 30,60 --resize-shorter 24,full"
 check folder $options
 is "$(find "$work/parts-folder" -name '*.mask.ppm' | wc -l)" "$(find "$work/one-folder" -name '*.mask.ppm' | wc -l)" masks
 check tar $options --container tar

@@ -13,7 +13,7 @@ slow && kills=${KILLS:-4} images=80
 now() { date +%s%N; }
 # A sanitizer's search for leaks is a child too, and one that must not be killed.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-options() { echo --quiet -j 1 --codec jpeg,ppm --q 50 --short 32,full --container "$1"; }
+options() { echo --quiet -j 1 --codec jpeg,ppm --q 50 --resize-shorter 32,full --container "$1"; }
 for container in folder tar; do
     start=$(now)
     dl2-transcode $(options $container) --ranks 2 "$work/src" "$work/good-$container" >/dev/null || fail 'an undisturbed run'

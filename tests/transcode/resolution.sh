@@ -26,7 +26,7 @@ same_images() { # A B
 "$images" tree "$work/src" 40 || exit 99
 
 # ---- Names, sizes, records; each image that is no larger keeps its size, and is counted
-run 0 --codec jpeg,ppm --q 5,50 --short 35,full --max-side 44 --fit 60x40,44x44 "$work/src" "$work/a"
+run 0 --codec jpeg,ppm --q 5,50 --resize-shorter 35,full --max-side 44 --fit 60x40,44x44 "$work/src" "$work/a"
 is "$(ls "$work/a" | tr '\n' ' ')" \
     'jpeg-05 jpeg-05@35 jpeg-05@44x44 jpeg-05@60x40 jpeg-50 jpeg-50@35 jpeg-50@44x44 jpeg-50@60x40 ppm ppm@35 ppm@44x44 ppm@60x40 ' \
     'variants'
@@ -65,9 +65,9 @@ is "$(wc -l <"$work/kept")" $((40 - resized)) 'images that keep their size'
 while read -r path; do cmp "$work/a/jpeg-50/$path" "$work/a/jpeg-50@35/$path" || fail "$path"; done <"$work/kept"
 
 # ---- Pixels are Pillow's; the name has a filter that is not the usual one
-run 0 --codec ppm --short 20 --filter box "$work/src" "$work/a"
-run 0 --codec ppm --short 20 --filter bilinear "$work/src" "$work/a"
-run 0 --codec ppm --short 20 "$work/src" "$work/a"
+run 0 --codec ppm --resize-shorter 20 --filter box "$work/src" "$work/a"
+run 0 --codec ppm --resize-shorter 20 --filter bilinear "$work/src" "$work/a"
+run 0 --codec ppm --resize-shorter 20 "$work/src" "$work/a"
 pillow=
 if [ -n "${PYTHON3:-}" ] && "$PYTHON3" -c 'import PIL' 2>/dev/null; then
     pillow=yes
@@ -89,33 +89,33 @@ fi
 
 # ---- Any number of jobs, and one variant alone, give the same bytes
 for jobs in 1 4; do
-    expect 0 dl2-transcode --quiet -j $jobs --q 5,50 --short 35 "$work/src" "$work/jobs-$jobs"
+    expect 0 dl2-transcode --quiet -j $jobs --q 5,50 --resize-shorter 35 "$work/src" "$work/jobs-$jobs"
     for v in jpeg-05@35 jpeg-50@35; do same_images "$work/a/$v" "$work/jobs-$jobs/$v"; done
 done
 
 # ---- Reruns: nothing, what is missing, other settings of the same name, strays
-run 0 --codec jpeg,ppm --q 5,50 --short 35,full --fit 60x40 "$work/src" "$work/a"
+run 0 --codec jpeg,ppm --q 5,50 --resize-shorter 35,full --fit 60x40 "$work/src" "$work/a"
 is "$(made jpeg-50@35) $(made ppm@60x40) $(made jpeg-50)" '0 0 0' 'made again'
 says "$resized images resized"
 rm "$work/a/jpeg-50@35/train/rose/0001.jpg"
-run 0 --q 50 --short 35,full "$work/src" "$work/a"
+run 0 --q 50 --resize-shorter 35,full "$work/src" "$work/a"
 is "$(made jpeg-50@35) $(made jpeg-50)" '1 0' 'made for what was missing'
 sed -i 's/"filter": "lanczos"/"filter": "box"/' "$work/a/jpeg-50@35/dl2-variant.json"
-run 0 --q 50 --short 35 "$work/src" "$work/a"
+run 0 --q 50 --resize-shorter 35 "$work/src" "$work/a"
 is "$(made jpeg-50@35)" 40 'made with other settings'
 same_images "$work/a/jpeg-50@35" "$work/jobs-1/jpeg-50@35"
 cp "$work/a/jpeg-50@35/train/rose/0001.jpg" "$work/a/jpeg-50@35/train/rose/gone.jpg"
-run 0 --q 50 --short 35 --prune "$work/src" "$work/a"
+run 0 --q 50 --resize-shorter 35 --prune "$work/src" "$work/a"
 [ ! -e "$work/a/jpeg-50@35/train/rose/gone.jpg" ] || fail '--prune left a stray'
 same_images "$work/a/jpeg-50@35" "$work/jobs-1/jpeg-50@35"
 
 # ---- A source's file is taken only where its image is not resized
-run 0 --q 90 --restart none --short 35,full "$work/a/jpeg-50" "$work/taken"
+run 0 --q 90 --restart none --resize-shorter 35,full "$work/a/jpeg-50" "$work/taken"
 is "$(copied jpeg-90) $(copied jpeg-90@35)" "40 $((40 - resized))" 'copied'
 is "$(field taken/jpeg-90@35 copied)" $((40 - resized)) 'copied'
 if dl2-transcode --list codecs | grep -q ^jxl_lossless; then
-    run 0 --codec jxl_lossless --short 20 "$work/a/jpeg-50" "$work/taken"
-    run 0 --codec ppm --short 20 "$work/a/jpeg-50" "$work/taken"
+    run 0 --codec jxl_lossless --resize-shorter 20 "$work/a/jpeg-50" "$work/taken"
+    run 0 --codec ppm --resize-shorter 20 "$work/a/jpeg-50" "$work/taken"
     run 0 --codec ppm "$work/taken/jxl_lossless@20" "$work/unwrapped"
     same_images "$work/taken/ppm@20" "$work/unwrapped/ppm"
 fi
@@ -146,7 +146,7 @@ image.putdata([(x + y) % 3 for y in range(6) for x in range(9)])
 image.save(sys.argv[1], bits=2, transparency=b"\0\x80")
 EOF
 fi
-run 0 --codec ppm --short 3,full "$work/scenes" "$work/masks"
+run 0 --codec ppm --resize-shorter 3,full "$work/scenes" "$work/masks"
 said "$work/scenes: copied as they are beside resized images: 1 .json, 1 .txt; coordinates in pixels"
 cmp "$rose.seg.ppm" "$work/masks/ppm/x/1.seg.ppm" || fail 'a mask of a full variant'
 cmp "$rose.json" "$work/masks/ppm@3/x/1.json" || fail 'JSON of a resized variant'
@@ -172,23 +172,23 @@ assert list(image.getdata()) == [((18 * x + 9) // 10 + 2 * y + 1) % 3 for y in r
 EOF
 fi
 # The same in shards, whatever they are made by.
-run 0 --codec ppm --short 3,full --container tar "$work/scenes" "$work/packed"
+run 0 --codec ppm --resize-shorter 3,full --container tar "$work/scenes" "$work/packed"
 run 0 copy "$work/packed/ppm@3" "$work/unpacked"
 same_images "$work/masks/ppm@3" "$work/unpacked"
 is "$(field unpacked variant)" '"ppm@3"' 'the name of a copy'
 # A mask that cannot follow fails its image by name, in resized variants alone.
 cp "$work/scenes/x/2.seg.ppm" "$rose.seg.ppm"
-run 1 --codec ppm --short 3,full "$work/scenes" "$work/masks"
+run 1 --codec ppm --resize-shorter 3,full "$work/scenes" "$work/masks"
 said "x/1.ppm: its mask .seg.ppm cannot be resized: it is of 4x3 pixels, its image of 9x6"
 is "$(field masks/ppm images) $(field masks/ppm@3 images)" '2 1' 'images'
 [ ! -e "$work/masks/ppm@3/x/1.ppm" ] || fail 'an image whose mask does not fit it'
 
 # In shards, too, where it is tried again once the mask is another.
-run 1 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
-run 1 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
+run 1 --codec ppm --resize-shorter 3 --container tar "$work/scenes" "$work/packed"
+run 1 --codec ppm --resize-shorter 3 --container tar "$work/scenes" "$work/packed"
 is "$(made ppm@3) $(field packed/ppm@3 images)" '0 1' 'a packed variant that lacks an image'
 picture "$rose.seg.ppm" 9 6 3
-run 0 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
+run 0 --codec ppm --resize-shorter 3 --container tar "$work/scenes" "$work/packed"
 is "$(made ppm@3) $(field packed/ppm@3 images)" '2 2' 'a packed variant once the mask fits'
 
 # ---- Scores are against the reference, resized alike; other sizes are refused by name
@@ -235,13 +235,13 @@ says 'short '
 grep -q '"short": {' "$work/survey.json" || fail 'the survey has no shorter sides'
 
 # ---- Refused
-for wrong in --short=0 --short=12x --short=65536 --short=320x200 --short=, --short=-1 --short=99999999999999999999 --max-side=big \
+for wrong in --resize-shorter=0 --resize-shorter=12x --resize-shorter=65536 --resize-shorter=320x200 --resize-shorter=, --resize-shorter=-1 --resize-shorter=99999999999999999999 --max-side=big \
     --max-side=1x1 --fit=320 --fit=320x --fit=x320 --fit=0x5 --fit=5x0 --fit=5x5x5 --filter=nearest --filter=box \
-    '--short=full --filter=box' 'copy --short=5' 'survey --fit=3x3'; do
+    '--resize-shorter=full --filter=box' 'copy --resize-shorter=5' 'survey --fit=3x3'; do
     # shellcheck disable=SC2086
     run 2 $wrong "$work/src" "$work/refused"
 done
-run 2 --short 320x200 "$work/src" "$work/refused"
-said "--short: '320x200' is not a number of pixels from 1 to 65535, nor \"full\""
+run 2 --resize-shorter 320x200 "$work/src" "$work/refused"
+said "--resize-shorter: '320x200' is not a number of pixels from 1 to 65535, nor \"full\""
 [ ! -e "$work/refused" ] || fail 'a refused run wrote something'
 exit 0

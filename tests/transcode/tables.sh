@@ -63,13 +63,13 @@ said "in the way"
 is "$(sql "select to_regclass('mine_jpeg_30') is null")" t "a run that failed left a table"
 
 # ---- Resized: "@" is "_" in a table's name, and "jpeg-05@12" in reports
-expect 0 dl2-transcode --q 5 --short 12 "$src" "$(at photos)"
-expect 0 dl2-transcode --q 5 --short 12 "$src" "$work/folders"
+expect 0 dl2-transcode --q 5 --resize-shorter 12 "$src" "$(at photos)"
+expect 0 dl2-transcode --q 5 --resize-shorter 12 "$src" "$work/folders"
 copy "$(at photos_jpeg_05_12)" "$work/unpacked-small"
 diff -r -x 'dl2-variant.*' -x '.dl2-*' "$work/folders/jpeg-05@12" "$work/unpacked-small" >&2 || fail "other images in photos_jpeg_05_12"
 expect 0 dl2-quality --quiet "$src" "$(at photos_jpeg_05_12)"
 grep -q "^jpeg-05@12 " "$work/out" || fail "the name of a resized table"
-expect 2 dl2-transcode --codec "ppm_12=true %i %o; true %i %o,ppm" --short 12,full "$src" "$(at photos)"
+expect 2 dl2-transcode --codec "ppm_12=true %i %o; true %i %o,ppm" --resize-shorter 12,full "$src" "$(at photos)"
 said "the variants ppm_12 and ppm@12 would both be written there"
 
 # ---- Killed: the client, or the server, while the first of two tables waits for its place.

@@ -135,7 +135,7 @@ is "$(field copies/jpeg-ssim0.999 copied) $(field copies/jpeg-ssim0.999 missed)"
 same_images "$work/all/jpeg-95" "$work/copies/jpeg-ssim0.999"
 
 # ---- At a resolution the target is of the resized image; settings, lossless codecs and copies go along
-run 0 --codec jpeg:subsampling=444,ppm --target ssim=0.9 --short 25 "$work/src" "$work/small"
+run 0 --codec jpeg:subsampling=444,ppm --target ssim=0.9 --resize-shorter 25 "$work/src" "$work/small"
 is "$(ls "$work/small" | tr '\n' ' ')" 'jpeg_444-ssim0.9@25 ppm@25 ' 'variants'
 expect 0 dl2-quality --quiet --metrics ssim "$work/src" "$work/small/jpeg_444-ssim0.9@25"
 awk '/^jpeg_444/ { found = $11 >= 0.9 } END { exit !found }' "$work/out" || fail 'a score at a resolution'

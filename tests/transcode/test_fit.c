@@ -7,8 +7,8 @@
 #include "common/memory.h"
 #include "common/random.h"
 #include "pixels/crop.h"
-#include "transcode/fit_sensitivity.h"
-#include "transcode/fit_steps.h"
+#include "transcode/tables/fit_sensitivity.h"
+#include "transcode/tables/fit_steps.h"
 
 #include <math.h>
 #include <setjmp.h>

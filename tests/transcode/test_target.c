@@ -7,7 +7,7 @@
 
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
-#include "transcode/target_search.h"
+#include "transcode/target/target_search.h"
 
 #include <math.h>
 

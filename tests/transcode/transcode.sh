@@ -196,6 +196,7 @@ done
 for o in 5 6 7 8; do
     is "$("$images" show "$work/o/png/exif-$o.png" | cut -d' ' -f1,2)" '20 32' "orientation $o"
 done
+[ "$(tr -d ' \n' <"$work/o/png/dl2-variant.json" | grep -o '"turned":{[^}]*}')" = '"turned":{"EXIForientation":7}' ] || fail 'turned images'
 # Upright: turning back gives the picture whose corner is known.
 corner=$("$images" show "$work/odd/exif-1.jpg" | cut -d' ' -f4-)
 is "$("$images" show "$work/o/png/exif-5.png" | cut -d' ' -f4-)" "$corner" 'corner of orientation 5'

@@ -100,7 +100,7 @@ for codec in $codecs; do
     expect 0 make frames --fps 25 -c ppm oddv/$codec-02 odd-$codec
     expect 0 dl2-quality --quiet --samples clips --metrics psnr_rgb --below psnr_rgb=44 odd odd-$codec
 done
-expect 0 make -c $first -q 20 --short 32,full src small
+expect 0 make -c $first -q 20 --resize-shorter 32,full src small
 grep -q '"width":36,"height":32' "small/$first-20@32/dl2-variant.jsonl" || fail "$(cat "small/$first-20@32/dl2-variant.jsonl")"
 case $list in *h264*)
     expect 0 make -c h264:preset=ultrafast:gop=2,h264 -q 20 src set

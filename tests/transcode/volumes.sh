@@ -60,7 +60,7 @@ make --prune
 [ ! -e "$work/out.d/jp2-90/train/b/far.mask.npy" ] || fail "--prune has left labels"
 
 # Every epoch has each volume once; one that is damaged is named, as a source, too.
-expect 0 dl2-load bench "$work/out.d/jp2-90" --image-size 2x8x8 -e 2 --mask mask.npy --foreground 0.5
+expect 0 dl2-load bench "$work/out.d/jp2-90" --image-size 2x8x8 -e 2 --mask mask.npy --oversample-foreground 0.5
 grep -q '^jp2-90: 4 volumes for training' "$work/out" || fail "$(cat "$work/out")"
 head -c 4000 "$work/out.d/jp2-90/train/a/ct.slices" >"$work/short" && mv "$work/short" "$work/out.d/jp2-90/train/a/ct.slices"
 expect 1 dl2-load bench "$work/out.d/jp2-90" --image-size 2x8x8 -e 1
@@ -97,7 +97,7 @@ refused() {
 refused 'jpeg is written with 8 bits a sample' --codec jpeg
 refused 'webp is written with 8 bits a sample' --codec jp2,webp
 refused 'variants of volumes are class folders' --codec jp2 --container tar
-for option in '--short 20' '--max-side 20' '--fit 20x20' '--target ssim=0.9' '--colour drop' '--background 000000' \
+for option in '--resize-shorter 20' '--max-side 20' '--fit 20x20' '--target ssim=0.9' '--colour drop' '--background 000000' \
     '--never-larger=no'; do
     # shellcheck disable=SC2086
     refused 'has no effect on volumes' --codec jp2 $option

@@ -4,8 +4,8 @@
 . "$srcdir/tests/lib.sh"
 plainly
 cd "$srcdir" || exit 99
-sources=$(find bundle cuda codec common dataset device load loader network pixels postgres python quality ranks report study \
-    train transcode configure.ac -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o \
+sources=$(find annotations bundle cuda codec common dataset device load loader network pixels postgres python quality ranks \
+    remote report study train transcode volumes configure.ac -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o \
     -name '*.mk' -o -name '*.sh' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' -o -name configure.ac)
 
 # named KIND PATTERN [DOCUMENT]: the files that name one of the kind, tests and other documents aside.
@@ -19,7 +19,7 @@ named() {
     [ "$got" -eq "$want" ] || fail "CONTRIBUTING.md says $want for a $1, not $got: $(tr '\n' ' ' <"$work/files")"
 }
 named codec 'codec_jxl|libjxl'
-named container 'container_gulp|dataset/gulp|### gulp' docs/formats.md
+named container 'container_gulp|packed/gulp|### gulp' docs/formats/datasets.md
 named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The documents: lines of at most 100 columns, links that lead somewhere, a short README from which
-# every document can be reached.
+# every document can be reached in two steps.
 . "$srcdir/tests/lib.sh"
 plainly
 cd "$srcdir" || exit 99
@@ -15,20 +15,22 @@ if grep -q 'Untested on GPU hardware' docs/gpu.md; then
             fail "${option% *} --help=all: --${option#* } isn't said to be untested on hardware"
     done
 fi
+pages=$(find ./*.md docs -name '*.md' | sed 's,^\./,,')
 # Columns are characters: bytes but for those that continue one in UTF-8.
+# shellcheck disable=SC2086
 LC_ALL=C awk '{ line = $0; gsub(/[\200-\277]/, "", line) }
     length(line) > 100 { print FILENAME ":" FNR ": " length(line) " columns"; wide = 1 }
-    END { exit wide }' ./*.md docs/*.md || fail "lines above 100 columns"
+    END { exit wide }' $pages || fail "lines above 100 columns"
 
 # anchors FILE: what its headings are called in links (lower case, punctuation left out, dashes).
 anchors() {
     sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
         sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
-echo README.md >"$work/reached"
-for file in *.md docs/*.md; do
-    sed '/^    /d; /^```/,/^```/d; s/`[^`]*`//g' "$file" | grep -o '\](\(<[^>]*>\|[^)]*\))' |
-        sed 's/^](//; s/)$//' >"$work/links"
+for file in $pages; do
+    # [text](link), or [text][name] with a line [name]: link.
+    sed '/^    /d; /^```/,/^```/d; s/`[^`]*`//g; s/^\[[a-z]*\]: \(.*\)/](\1)/' "$file" |
+        grep -o '\](\(<[^>]*>\|[^)]*\))' | sed 's/^](//; s/)$//' >"$work/links"
     while read -r link; do
         case $link in *://*) continue ;; esac
         path=${link%%#*} anchor=
@@ -38,9 +40,15 @@ for file in *.md docs/*.md; do
         [ -e "$target" ] || fail "$file links to $link: there is no $target"
         [ -z "$anchor" ] || anchors "$target" | grep -qx -e "$anchor" ||
             fail "$file links to $link: $target has no such heading"
-        [ "$file" != README.md ] || echo "${target#./}" >>"$work/reached"
+        echo "$file $(realpath --relative-to=. "$target")" >>"$work/leads"
     done <"$work/links"
 done
-for file in *.md docs/*.md; do
-    grep -qx "$file" "$work/reached" || fail "README.md has no link to $file"
+# Reached from README.md, or from a page that it links to.
+echo README.md >"$work/reached"
+for step in 1 2; do
+    awk 'NR == FNR { reached[$1]; next } $1 in reached { print $2 }' "$work/reached" "$work/leads" >"$work/new"
+    cat "$work/new" >>"$work/reached"
+done
+for file in $pages; do
+    grep -qx "$file" "$work/reached" || fail "no link leads from README.md to $file in $step steps"
 done

@@ -11,25 +11,28 @@ cd "$srcdir" || exit 99
 allowed() {
     case $1 in
     common) echo ;;
-    pixels | dataset | ranks) echo common ;;
-    report) echo common dataset/group_column.h dataset/variant_facts.h ;;
+    pixels | remote | ranks) echo common ;;
+    volumes) echo common dataset/packed/tar_members.h ;;
+    dataset) echo remote volumes common ;;
+    annotations) echo dataset remote volumes common ;;
+    report) echo common dataset/group_column.h dataset/write/variant_facts.h ;;
     codec) echo pixels common ;;
-    quality) echo codec dataset ranks pixels common cuda/score_device_cuda.h ;;
-    transcode) echo quality codec dataset ranks pixels common ;;
-    loader) echo codec dataset pixels common cuda/decode.h ;;
-    load) echo loader codec dataset pixels common ;;
+    quality) echo codec dataset remote volumes ranks pixels common cuda/score_device_cuda.h ;;
+    transcode) echo quality codec annotations dataset remote volumes ranks pixels common ;;
+    loader) echo codec annotations dataset remote volumes pixels common cuda/decode/decode.h ;;
+    load) echo loader codec annotations dataset remote volumes pixels common ;;
     device) echo ranks common ;;
     network) echo device ranks common ;;
-    train) echo network device ranks loader codec dataset pixels common ;;
+    train) echo network device ranks loader codec annotations dataset remote volumes pixels common ;;
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
     study) echo common ;;
     postgres) echo train/fit.h transcode quality codec pixels common ;;
-    python) echo common/nearest.h loader/loader.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
+    python) echo common/nearest.h loader/loader.h loader/loader_config.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
     *) fail "no such room: $1" ;;
     esac
 }
 
-rooms="common pixels dataset ranks report codec quality transcode loader load device network train study cuda python postgres"
+rooms="common pixels remote volumes dataset annotations ranks report codec quality transcode loader load device network train study cuda python postgres"
 for room in $rooms; do
     sources=$(find "$room" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
     [ "$sources" ] || fail "$room/ has no sources"
@@ -66,9 +69,9 @@ only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
 only_in 'libpq' 'dataset/postgresql/'
-only_in 'nifti' 'dataset/volume_nifti\.c'
-only_in 'yaml' 'dataset/data_yaml\.c'
-only_in 'curl/|expat' 'dataset/remote/'
+only_in 'nifti' 'volumes/volume_nifti\.c'
+only_in 'yaml' 'annotations/data_yaml\.c'
+only_in 'curl/|expat' 'remote/'
 only_in 'postgres|fmgr' 'postgres/'
 
 # Each device defines the plans that device.h declares.

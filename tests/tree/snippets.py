@@ -46,14 +46,16 @@ GIVEN_SHELL = {
     "dl2-transcode": "export PGDATABASE=mydb",
     "dl2-train": """dl2-transcode --q 10,25 photos variants; ln -s study-out/demo/train/raw/convnet/seed-0 run1
         printf '%s\n' '{"name": "slow", "lr": 0.01}' '{"name": "fast", "lr": 0.1}' >rates.jsonl""",
+    "docs/your-network.md": "export PYTHONPATH=$PWD/build/python",
     "docs/coming-from.md": "dl2-transcode --quiet copy --container=tar scenes shards",
     "docs/analysis.md": "mkdir study-out/demo/report; dl2-report study-out/demo -o study-out/demo/report/report.html; cp -r study-out/demo photos-study",
-    "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet copy --container=tar photos shards",
-    "docs/loading.md": """export PYTHONPATH=$PWD/build/python
-        dl2-transcode --quiet copy --container=tar scenes shards
+    "docs/formats/datasets.md": "dl2-transcode --quiet copy --container=tar photos shards",
+    "docs/formats/train.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1",
+    "docs/loading.md": """dl2-transcode --quiet copy --container=tar scenes shards
         [ -n "$DL2_NO_SERVER" ] || { dl2-transcode --quiet copy photos 'postgresql:///mydb?table=p' &&
             psql -qc 'CREATE TABLE pictures AS SELECT key AS id, image AS jpeg, label AS species, split AS fold FROM p' \\
-                 -c 'CREATE INDEX ON pictures (id)' mydb; }""",
+                 -c 'CREATE INDEX ON pictures (id)' mydb; }; export PYTHONPATH=$PWD/build/python""",
+    "docs/python.md": "dl2-transcode --quiet copy --container=tar scenes shards",
     "docs/study.md": "[ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet copy photos 'postgresql:///mydb?table=photos'",
     "dl2-study": "true",
     "docs/transcode.md": "export PYTHONPATH=$PWD/build/python; [ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet copy photos 'postgresql:///mydb?table=photos'",
@@ -66,7 +68,7 @@ GIVEN_PYTHON = {
         MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
         transform = ToTensor()
         """,
-    "docs/loading.md": """
+    "docs/python.md": """
         import collections, torch
         boxes = collections.defaultdict(lambda: torch.tensor([[0., 0., 9., 9.]]))
         """,
@@ -328,7 +330,7 @@ def run(page, rows):
     started = False
     for line, kind, text in snippets(page):
         first = text.strip().split("\n")[0]
-        row = next((row for row in rows if row[1] == page and fnmatch.fnmatchcase(first, row[2])), None)
+        row = next((row for row in rows if fnmatch.fnmatchcase(page, row[1]) and fnmatch.fnmatchcase(first, row[2])), None)
         if row:
             row[3].append(line)
             print(f"skipped: {page}:{line}: {first}: {row[0]}")
@@ -386,7 +388,7 @@ def run(page, rows):
 
 def main():
     began = time.time(), os.times()
-    everything = ["README.md"] + sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("docs/*.md")) + PROGRAMS
+    everything = ["README.md"] + sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("docs/**/*.md")) + PROGRAMS
     pages = sys.argv[2:] or everything
     datasets()
     demo_study()
@@ -394,7 +396,8 @@ def main():
     rows = exceptions()
     failures = sum(run(page, rows) for page in pages)
     for _, page, pattern, used in rows:
-        if page not in everything or (page in pages and not used):
+        of_row = set(fnmatch.filter(everything, page))
+        if not of_row or (of_row <= set(pages) and not used):
             print(f"---- snippets.txt: {page} has no snippet '{pattern}'")
             failures += 1
     print(f"{failures} failures")
