@@ -70,9 +70,10 @@ struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *va
     return conditions;
 }
 
-void dl2_conditions_analyse(const struct dl2_conditions *conditions, double tolerance)
+void dl2_conditions_analyse(const struct dl2_conditions *conditions,
+                            const struct dl2_question *asked)
 {
-    const struct dl2_question question = {.tolerance = tolerance};
+    const struct dl2_question question = {.tolerance = asked->tolerance, .percent = asked->percent};
     for (size_t i = 0; i < conditions->count; i++)
         for (size_t g = 0; g < sizeof goals / sizeof *goals; g++)
             if (goals[g].analysed && strcmp(goals[g].name, conditions->items[i].goal) == 0)
@@ -193,7 +194,7 @@ const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v)
             dl2_say(&label, ":freeze");
     }
     for (char *c = out; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr(":,=.-+", *c))
+        if (!isalnum((unsigned char)*c) && !strchr(":,=.-+@", *c))
             *c = '_';
     return out;
 }

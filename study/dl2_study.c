@@ -9,6 +9,7 @@
 #include "study/goals.h"
 #include "study/paths.h"
 #include "study/progress.h"
+#include "study/trainer.h"
 #include "study/work.h"
 
 #include "config.h"
@@ -206,12 +207,12 @@ static int show_answers(const struct dl2_study_plan *plan)
     return DL2_EXIT_OK;
 }
 
-/* The goals whose trainings DECIDE names. */
-static bool is_decided(struct dl2_words goals)
+/* Is there a goal whose trainings DECIDE names? */
+static bool can_decide(struct dl2_words goals)
 {
     static const char *const decided[] = {"train", "matrix", "report", "study", "study-tables"};
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
-        if (*study.options.decide && dl2_words_have(goals, decided[i]))
+        if (dl2_words_have(goals, decided[i]))
             return true;
     return false;
 }
@@ -219,12 +220,18 @@ static bool is_decided(struct dl2_words goals)
 /* Checks the goals' own variables, which have an effect on these goals alone. */
 static void check_goals(struct dl2_words asked)
 {
+    if (study.trainer && study.trainer->evaluates && !dl2_words_have(asked, "inference"))
+        dl2_setting_refuse(study.trainer->variable, study.trainer->text,
+                           "it has an effect on inference only, which is not asked for");
     for (size_t g = 0; dl2_goal_at(g); g++) {
         const struct dl2_goal *goal = dl2_goal_at(g);
         const bool is_asked = dl2_words_have(asked, goal->name);
         /* DECIDE makes the forecast, too. */
         const bool has_effect =
             is_asked || (strcmp(goal->name, "forecast") == 0 && *study.options.forecast);
+        if (is_asked && study.trainer && goal->by_dl2_train)
+            dl2_setting_refuse(study.trainer->variable, study.trainer->text,
+                               "it cannot work with %s, %s", goal->name, goal->by_dl2_train);
         if (goal->check)
             goal->check(&study, is_asked);
         for (size_t v = 0; !has_effect && goal->variables && goal->variables[v].name; v++) {
@@ -254,16 +261,26 @@ static int run_goals(struct dl2_words asked, bool only_plans)
         if (!dl2_goal_find(asked.at[i]))
             refuse_goal(asked.at[i]);
     if (dl2_words_have(asked, "study-tables") && !study.options.tables)
-        study.options.tables = "pipeline network";
+        study.options.tables =
+            dl2_trainer_is_given(&study.options) &&
+                    !(study.options.sensitivity_with && *study.options.sensitivity_with)
+                ? "pipeline"
+                : "pipeline network";
+    /* The demo's, and the seeds that go with it, are of the goals that decide. */
+    const bool without = !study.options.decide && !can_decide(asked);
+    if (without)
+        study.options.decide = "";
     find_scripts();
     dl2_study_locate(&study, dl2_study_options());
+    if (without)
+        study.given.decide = NULL;
     dl2_study_resolve(&study);
     dl2_settings_name_variants(&study);
     check_goals(asked);
     dl2_settings_check(&study);
     begin_at_work();
     dl2_progress_reset(study.out);
-    const bool decides = is_decided(asked);
+    const bool decides = *study.options.decide && can_decide(asked);
     struct dl2_study_plan plan;
     if (only_plans) {
         if (decides)
