@@ -143,30 +143,49 @@ char *dl2_unresized_message(const struct dl2_unresized *unresized)
 
 /* ---- Masks by other names */
 
-enum { FEW = 64, LEAST_PIXELS = 1024 };
+enum { FEW = 64, LEAST_PIXELS = 1024, LEAST_STEP = 8 };
 
-/* Has an image at most FEW colours? Photographs have more within their first rows. */
+static uint32_t colour_at(const struct dl2_image *image, uint32_t x, uint32_t y)
+{
+    const uint8_t *pixel = image->data + y * image->stride + x * image->channels;
+    return image->channels == 1 ? pixel[0]
+                                : (uint32_t)pixel[0] << 16 | (uint32_t)pixel[1] << 8 | pixel[2];
+}
+
+static uint32_t step_between(uint32_t a, uint32_t b)
+{
+    uint32_t most = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const int step = abs((int)(a >> shift & 255) - (int)(b >> shift & 255));
+        most = (uint32_t)step > most ? (uint32_t)step : most;
+    }
+    return most;
+}
+
+/* Has an image at most FEW colours, and, if it is not gray, edges between them? Photographs have
+ * more within their first rows, but for pieces of sky, whose colours change in small steps. */
 static bool has_few_colours(const struct dl2_image *image)
 {
-    uint32_t colours[FEW], last = UINT32_MAX;
+    uint32_t colours[FEW];
     size_t count = 0;
+    uint64_t changes = 0, steps = 0;
     for (uint32_t y = 0; y < image->height; y++)
         for (uint32_t x = 0; x < image->width; x++) {
-            const uint8_t *pixel = image->data + y * image->stride + x * image->channels;
-            const uint32_t colour = image->channels == 1 ? pixel[0]
-                                                         : (uint32_t)pixel[0] << 16 |
-                                                               (uint32_t)pixel[1] << 8 | pixel[2];
+            const uint32_t colour = colour_at(image, x, y);
+            const uint32_t last = x ? colour_at(image, x - 1, y) : colour;
             size_t i = 0;
-            if (colour == last)
+            if (x && colour == last)
                 continue;
+            changes += x > 0;
+            steps += step_between(colour, last);
             while (i < count && colours[i] != colour)
                 i++;
             if (i == FEW)
                 return false;
-            colours[i] = last = colour;
+            colours[i] = colour;
             count += i == count;
         }
-    return true;
+    return image->channels == 1 || steps > LEAST_STEP * changes;
 }
 
 struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,

@@ -47,7 +47,7 @@ char *dl2_unresized_message(const struct dl2_unresized *unresized);
 /* What tells masks that are not called so from photographs. Zeroed: the image was not looked at. */
 struct dl2_mask_look {
     uint32_t width, height;
-    bool few_colours; /* in a lossless format, and of at most 64 colours */
+    bool few_colours; /* in a lossless format, of at most 64 colours, and no piece of sky */
 };
 
 struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,

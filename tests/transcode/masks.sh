@@ -94,6 +94,13 @@ if grep -q 'look like masks' "$work/err"; then fail 'lossless files keep them'; 
 run --codec ppm --resize-shorter 20 "$work/src" "$work/out-dir"
 said '3 images look like masks'
 rm "$work/src/leftImg8bit"/*
+# A piece of sky: 48 colours in small steps.
+awk 'BEGIN { for (i = 0; i < 1728; i++) { v = 64 + i % 48; printf "%c%c%c", v, v, v + 15 } }' >"$work/sky"
+{ printf 'P6\n48 36\n255\n'; cat "$work/sky"; } >"$work/src/gtFine/sky.ppm"
+picture "$work/src/leftImg8bit/0.ppm" 48 36 1
+run --q 50 "$work/src" "$work/sky-dir"
+said '3 images look like masks'
+rm "$work/src/gtFine/sky.ppm" "$work/src/leftImg8bit"/*
 run --q 50 "$work/src" "$work/drawings"
 if grep -q 'look like masks' "$work/err"; then fail 'drawings alone'; fi
 # The same of shards, whose members have no such names.
