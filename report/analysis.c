@@ -200,6 +200,14 @@ double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs)
     return dl2_interval_level(looks, look);
 }
 
+/* INFINITY, as if not known, where the interval excludes nothing that the metric can be. */
+static double shown_half(const struct dl2_spread *spread, double tail,
+                         const struct dl2_accuracy_kind *kind)
+{
+    const double half = dl2_spread_half(spread, tail);
+    return kind->is_percent && half >= 100 ? INFINITY : half;
+}
+
 /* Compares a variant with the original after the first `seeds` seeds. */
 static void compare(const struct block *block, size_t variant, size_t seeds,
                     const struct dl2_analysis *analysis, double *scratch,
@@ -243,8 +251,8 @@ static void compare(const struct block *block, size_t variant, size_t seeds,
             comparison->training = (struct dl2_spread){.variance = INFINITY};
     }
     const double tail = dl2_interval_tail(&analysis->question.looks, comparison->pairs);
-    comparison->half = dl2_spread_half(&comparison->training, tail);
-    comparison->half_both = dl2_spread_half(&comparison->both, tail);
+    comparison->half = shown_half(&comparison->training, tail, analysis->kind);
+    comparison->half_both = shown_half(&comparison->both, tail, analysis->kind);
 }
 
 /* Compares all variants after the first `seeds` seeds. */
@@ -426,13 +434,9 @@ struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
     return analyses;
 }
 
-/*
- * May the seeds of the last look decide it, if what was measured holds? The difference moves with
- * the chance of training; the interval, at its narrowest, is that of a single look and many degrees
- * of freedom. Within is given up only where that interval is wider than the tolerance, by the
- * choice of images mostly: to give up what was unlucky so far would bias what is left. To ask for
- * no more seeds makes no claim, so it costs nothing of the family's level.
- */
+/* May the seeds of the last look decide it, with a probability of DL2_WORTH_SEEDS or more, if what
+ * was measured holds? The difference moves with the chance of training; the interval is that of the
+ * last look. To ask for no more seeds makes no claim, so it costs nothing of the family's level. */
 static bool may_be_decided(const struct dl2_analysis *analysis,
                            const struct dl2_comparison *comparison)
 {
@@ -441,14 +445,16 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
         return true;
     const double now = (double)comparison->pairs, last = (double)looks->seeds[looks->count - 1];
     const double of_pair = comparison->training.variance * now;
-    const double half =
-        dl2_student_quantile(0.025, INFINITY) *
-        sqrt(of_pair / last + (dl2_counts_images(comparison) ? comparison->both.added : 0));
-    const double needed =
-        dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
-    const double margin = comparison->difference + analysis->question.tolerance;
-    return half < analysis->question.tolerance || margin - half > -needed ||
-           -margin - half > -needed;
+    const struct dl2_spread then = {
+        .variance = of_pair / last,
+        .freedom = comparison->training.freedom + last - now,
+        .added = dl2_counts_images(comparison) ? comparison->both.added : 0,
+        .added_freedom = comparison->both.added_freedom,
+    };
+    const double half = dl2_spread_half(&then, dl2_interval_level(looks, looks->count - 1));
+    const double needed = dl2_student_quantile(DL2_WORTH_SEEDS, INFINITY) *
+                          sqrt(fmax(0, of_pair / now - of_pair / last));
+    return fabs(comparison->difference + analysis->question.tolerance) > half - needed;
 }
 
 /* A codec's variants are tested one after the other, so one whose turn has not come waits: that

@@ -55,7 +55,7 @@ struct dl2_comparison {                 /* one variant, one network */
     size_t pairs;                       /* seeds that both were trained from */
     struct dl2_spread training;         /* of the difference, by the chance of training; points */
     struct dl2_spread both; /* with the choice of images; freedom 0: nothing tells of that */
-    double half, half_both; /* of the two 95% intervals; INFINITY: unknown */
+    double half, half_both; /* of the two 95% intervals; INFINITY: unknown, or all that can be */
     double low, high;       /* the bootstrap's 95% interval, points; NAN: not drawn */
     size_t images;          /* validation images that `both` is about; 0: not known how many */
     size_t resamples;       /* of them that `both` is from; 0: it is from predictions or outcomes */
@@ -132,9 +132,9 @@ struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
 /*
  * Seeds that a variant should be trained from for the next look. 0: it is decided, or no look is
  * left, or a larger file of its codec is not within yet, so that it can't be claimed, or seeds
- * would hardly decide it: the chance that those of the last look do is below 10%, because the
- * choice of images is too uncertain.
+ * would hardly decide it: the probability that those of the last look do is below DL2_WORTH_SEEDS.
  */
+#define DL2_WORTH_SEEDS 0.2
 size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t variant);
 
 /*

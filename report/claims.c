@@ -8,11 +8,12 @@
 
 void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left)
 {
-    const size_t before = first ? looks->seeds[first - 1] : 0;
+    double before = first ? pow((double)looks->seeds[first - 1], 3) : 0;
+    const double all = pow((double)looks->seeds[looks->count - 1], 3) - before;
     for (size_t look = first; look < looks->count; look++) {
-        const size_t added = looks->seeds[look] - (look ? looks->seeds[look - 1] : 0);
-        looks->share[look] =
-            left * (double)added / (double)(looks->seeds[looks->count - 1] - before);
+        const double now = pow((double)looks->seeds[look], 3);
+        looks->share[look] = left * (now - before) / all;
+        before = now;
     }
 }
 

@@ -17,8 +17,10 @@
  * however the looks depend on each other. The wider levels of a spending function (Lan & DeMets,
  * 1983) take variances as known: with the few degrees of freedom of a study they made 3.6% wrong
  * claims instead of 2.5% (one variant, 2 to 8 seeds). Looks that were planned have shares in
- * proportion to the seeds that each adds. Where nobody planned how often one looks, the first look
- * spends three quarters of the error, and each later one three quarters of what is left.
+ * proportion to what each adds to the cube of the number of seeds: with two or three seeds
+ * Student's t lets hardly any claim pass, whatever its share. Where nobody planned how often one
+ * looks, the first look spends three quarters of the error, and each later one three quarters of
+ * what is left.
  */
 #ifndef DL2_REPORT_CLAIMS_H
 #define DL2_REPORT_CLAIMS_H
@@ -37,8 +39,8 @@ struct dl2_looks {
     double share[DL2_MAX_LOOKS]; /* of the error, at each look; at most 1 together */
 };
 
-/* Divides `left` of the error over the looks from `first` on, in proportion to the seeds that each
- * adds; 0 and 1 divide all over all. */
+/* Divides `left` of the error over the looks from `first` on, in proportion to what each adds to
+ * the cube of the number of seeds; 0 and 1 divide all over all. */
 void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left);
 
 /* The share of a look that nobody planned, where earlier ones spent so much of the error. */

@@ -8,7 +8,7 @@
  * variants, networks, seeds. A report on other trainings, or with another question, is a further
  * look. All looks share the error of the claims (report/claims.h), network by network:
  *
- * - Planned looks, --interim, share what is left in proportion to the seeds that each adds.
+ * - Planned looks, --interim, share what is left by the cubes of their numbers of seeds.
  * - Else a look gets the share of one that nobody planned. Where a network has neither other
  *   trainings nor another tolerance nor other groups of images since the last look, or one seed,
  *   so that nothing can be claimed, it spends nothing.

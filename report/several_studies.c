@@ -203,10 +203,16 @@ static void note_alone(const struct dl2_several_studies *several, const char *wh
 
 /* ---- A variant over the studies */
 
+static const struct dl2_analysis *find_analysis(const struct dl2_source_study *source,
+                                                const char *arch)
+{
+    return &source->analyses[dl2_study_find_arch(&source->study, arch)];
+}
+
 static const struct dl2_comparison *find_comparison(const struct dl2_source_study *source,
                                                     const char *arch, size_t variant)
 {
-    return &source->analyses[dl2_study_find_arch(&source->study, arch)].comparisons[variant];
+    return &find_analysis(source, arch)->comparisons[variant];
 }
 
 static struct dl2_spread spread_of(const struct dl2_comparison *comparison)
@@ -214,19 +220,27 @@ static struct dl2_spread spread_of(const struct dl2_comparison *comparison)
     return dl2_counts_images(comparison) ? comparison->both : comparison->training;
 }
 
+/* Half the interval, however wide. */
+static double half_of(const struct dl2_source_study *source, const char *arch, size_t variant)
+{
+    const struct dl2_comparison *comparison = find_comparison(source, arch, variant);
+    const struct dl2_spread spread = spread_of(comparison);
+    const struct dl2_looks *looks = &find_analysis(source, arch)->question.looks;
+    return dl2_spread_half(&spread, dl2_interval_tail(looks, comparison->pairs));
+}
+
 /*
  * Where seeds were added look by look, an interval has the error of a look on each side. The
  * p-value is divided by what part of all the error that is, which holds at whatever look a study
  * ended.
  */
-static double p_of(const struct dl2_comparison *comparison, double tolerance)
+static double p_of(const struct dl2_comparison *comparison, double half, double tolerance)
 {
     const struct dl2_spread spread = spread_of(comparison);
     const double p = dl2_noninferiority_p(comparison->difference, &spread, tolerance);
     if (!(spread.variance > 0))
         return p;
-    const double tail =
-        dl2_student_tail(dl2_comparison_half(comparison) / sqrt(spread.variance), spread.freedom);
+    const double tail = dl2_student_tail(half / sqrt(spread.variance), spread.freedom);
     return fmin(1, p / fmin(1, tail / DL2_CLAIMS_LEVEL));
 }
 
@@ -251,8 +265,8 @@ static void pool_variant(struct dl2_several_studies *several, const char *arch, 
         variant->codec = source->study.variants[v].codec;
         variant->sources[n] = i;
         variant->differences[n] = comparison->difference;
-        variant->halves[n] = dl2_comparison_half(comparison);
-        variant->p[n] = p_of(comparison, several->question.tolerance);
+        variant->halves[n] = half_of(source, arch, v);
+        variant->p[n] = p_of(comparison, variant->halves[n], several->question.tolerance);
         variances[n] = spread_of(comparison).variance;
         logarithms += log(source->study.variants[v].ratio);
     }
@@ -274,7 +288,7 @@ static void find_studies(const struct dl2_several_studies *several, const char *
                  isfinite(find_comparison(source, arch, v)->difference);
         if (!has[i])
             continue;
-        const char *lack = !isfinite(dl2_comparison_half(find_comparison(source, arch, v)))
+        const char *lack = !isfinite(half_of(source, arch, v))
                                ? "one training has no interval; train from several seeds"
                            : !isfinite(source->study.variants[v].ratio) ? "its size is not known"
                                                                         : NULL;

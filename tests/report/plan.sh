@@ -151,11 +151,11 @@ again
 rm -r "$study"/train/*/*/seed-3
 expect 0 report --interim 2,3,4
 silent "$work/out" "Changed after"
-says "$plan" '"spent": 0.5,'
+says "$plan" '"spent": 0.125,'
 trained 3
 expect 0 report --interim 2,3,4
 silent "$work/out" "Changed after"
-says "$plan" '"spent": 0.75,'
+says "$plan" '"spent": 0.421875,'
 expect 0 report --interim 2,3,5
 noted "Changed after results were seen: seed 3 added, other numbers of seeds to look at (look 3 of this plan)."
 trained 4 5

@@ -46,6 +46,7 @@ enum {
 };
 
 #define TOLERANCE 1.0 /* points */
+#define ACCURACY  0.75
 
 struct kind {
     const char *name;
@@ -61,6 +62,8 @@ struct kind {
     size_t group; /* images of one ease and effect, which the analysis knows; 0: 1 */
     bool again;   /* from three seeds, one more until all is claimed, which nobody planned */
     double own_ease, own_effect; /* the shares of images that have their own, not their group's */
+    double accuracy;             /* of the original; 0: ACCURACY */
+    bool heavy;      /* luck is Student's t with 3 degrees of freedom, of the same deviation */
     double softness; /* outcomes are shares that rise from 0 to 1 over so much ease; 0: 0 or 1 */
     enum { OUTCOMES, NUMBERS, RESAMPLES, AS_IT_IS } given; /* what a trainer hands back */
 };
@@ -185,6 +188,18 @@ static const struct kind kinds[] = {
      false, 0, true},
     {"looked again, real, six variants", 0, 2000, 2, 3, 0, 0.15, 0.02, 0.1, 1, ONE_AT_LIMIT, REAL,
      false, 0, true},
+    /* What few studies are like. */
+    {"3 seeds, 99.5% right", 0, 2000, 2, 3, 3, 0.15, 0.02, 0.2, 1, ALL_AT_LIMIT, .accuracy = 0.995},
+    {"5 seeds, 95% right", 0, 2000, 1, 3, 5, 0.15, 0.02, 0.1, 1, LAST_ALONE, .accuracy = 0.95},
+    {"3 seeds, 20 images", 0, 20, 1, 3, 3, 0.15, 0.02, 0.2, 1, ALL_AT_LIMIT},
+    {"5 seeds, 20 images", 0, 20, 1, 1, 5, 0.15, 0.02, 0.2, 1, ALL_AT_LIMIT},
+    {"3 seeds, heavy tails", 0, 5000, 1, 3, 3, 0.15, 0.03, 0.05, 1, LAST_ALONE, .heavy = true},
+    {"2 to 8 seeds, heavy tails", 0, 5000, 1, 1, 0, 0.15, 0.03, 0.05, 1, ALL_AT_LIMIT,
+     .heavy = true},
+    {"2 to 8 seeds, four times the noise", 0, 5000, 1, 3, 0, 0.1, 0.02, 0.05, 4.4, LAST_ALONE},
+    {"3 seeds, groups of 10", 0, 2000, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL, false, 10},
+    {"2 to 8 seeds, groups of 10", 0, 2000, 1, 3, 0, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL, false,
+     10},
     /* Of another trainer. */
     {"3 seeds, shares", 100, 500, 2, 3, 3, 0.15, 0.02, 0.2, 1, ALL_AT_LIMIT, .softness = 0.5},
     {"4 seeds, shares, one variant", 0, 1000, 1, 1, 4, 0.15, 0.02, 0.2, 1, ALL_AT_LIMIT,
@@ -221,8 +236,7 @@ static const struct kind kinds[] = {
     {"5 seeds, six variants, told", 0, 1000, 2, 3, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, PLAIN, true},
 };
 
-static const struct dl2_looks growing = {
-    7, {2, 3, 4, 5, 6, 7, 8}, {0.25, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125}};
+static struct dl2_looks growing = {7, {2, 3, 4, 5, 6, 7, 8}, {0}};
 
 static const struct dl2_accuracy_kind another_metric = {
     "value",          "metric",           "metric",          "a metric",
@@ -246,6 +260,11 @@ struct drawing {
     struct dl2_prediction_table images; /* its groups alone */
 };
 
+static double accuracy_of(const struct kind *kind)
+{
+    return kind->accuracy > 0 ? kind->accuracy : ACCURACY;
+}
+
 static double normal_above(double z)
 {
     return erfc(-z / sqrt(2)) / 2;
@@ -255,8 +274,6 @@ static double normal_above(double z)
 static const struct mode {
     double share, mean, deviation;
 } modes[2][2] = {{{1, 0, 1}, {0, 0, 1}}, {{0.7, 1, 0.4}, {0.3, -1, 0.6}}};
-
-#define ACCURACY 0.75 /* of the original */
 
 /* A variant's codec and quality; the original, 0, has none. */
 static size_t codec_of(const struct kind *kind, size_t v)
@@ -314,7 +331,7 @@ static void find_shifts(const struct kind *kind, struct drawing *drawn)
         double low = -10, high = 10;
         for (int step = 0; step < 60; step++) {
             const double middle = (low + high) / 2;
-            if (share_right(kind, v, middle) < ACCURACY + drawn->truth[v] / 100)
+            if (share_right(kind, v, middle) < accuracy_of(kind) + drawn->truth[v] / 100)
                 low = middle;
             else
                 high = middle;
@@ -385,6 +402,17 @@ static void draw_resamples(const struct kind *kind, struct drawing *drawn, size_
     drawn->accuracy[v][s] = find_f1(outcome, NULL, kind->images);
 }
 
+/* Student's t with 3 degrees of freedom, whose variance is 3, made 1. */
+static double draw_heavy(struct dl2_random *random)
+{
+    double squares = 0;
+    for (int i = 0; i < 3; i++) {
+        const double one = dl2_random_normal(random);
+        squares += one * one;
+    }
+    return dl2_random_normal(random) / sqrt(squares);
+}
+
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
 {
     const size_t variants = 1 + kind->codecs * kind->qualities;
@@ -407,7 +435,8 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
         double sums[DL2_MAX_SEEDS_NEEDED] = {0};
         const double scale = scale_of(kind, v);
         for (size_t s = 0; s < seeds; s++) {
-            const double of_all = luck_of(kind, v) * dl2_random_normal(random);
+            const double of_all =
+                luck_of(kind, v) * (kind->heavy ? draw_heavy(random) : dl2_random_normal(random));
             for (size_t c = 0; c < CLASSES; c++)
                 luck[s][c] = of_all + class_luck_of(kind) * dl2_random_normal(random);
         }
@@ -576,7 +605,7 @@ struct tally {
     size_t studies, wrong, claims, trainings;
     size_t told, too_large, shown[2]; /* by studies of the fewer and of the more seeds */
     size_t same;                      /* verdicts that are those of a study of all seeds */
-    size_t intervals, hold_both, hold_training;
+    size_t intervals, finite, hold_both, hold_training;
     double flips, deviation, smallest_deviation, half;
 };
 
@@ -590,7 +619,9 @@ static void count_study(const struct kind *kind, const struct drawing *drawn,
         wrong |= within && drawn->truth[v] <= -TOLERANCE;
         tally->claims += within;
         tally->intervals++;
-        tally->half += dl2_comparison_half(comparison);
+        const double half = dl2_comparison_half(comparison);
+        tally->finite += isfinite(half);
+        tally->half += isfinite(half) ? half : 0;
         tally->hold_both +=
             fabs(comparison->difference - drawn->truth[v]) <= dl2_comparison_half(comparison);
         tally->hold_training +=
@@ -660,7 +691,7 @@ static bool report_kind(const struct kind *kind, const struct tally *tally)
            "training %.1f%%, half %.1f, %.1f claims, %.1f trainings a study\n",
            kind->name, kind->images, 100 * tally->flips / studies, sqrt(tally->deviation / studies),
            sqrt(tally->smallest_deviation / studies), 100 * wrong, 100 * both, 100 * training,
-           tally->half / intervals, (double)tally->claims / studies,
+           tally->half / (double)tally->finite, (double)tally->claims / studies,
            (double)tally->trainings / studies);
     if (!kind->seeds)
         printf(
@@ -688,6 +719,7 @@ int main(int argc, char **argv)
 {
     static struct drawing drawn;
     bool well = true;
+    dl2_looks_plan(&growing, 0, 1);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct kind own = kinds[k];
         const struct kind *kind = &own;

@@ -295,8 +295,8 @@ static void test_predictions(void **state)
     assert_near(c->both.variance, 0);
     assert_near(c->both.added, 1e4 * (b - r));
     assert_near(c->both.added_freedom, 3);
-    assert_near(c->half_both, T3 * 100 * sqrt(b - r));
-    assert_true(dl2_comparison_half(c) == c->half_both && c->half_both >= c->half);
+    assert_near(dl2_spread_half(&c->both, 0.025), T3 * 100 * sqrt(b - r));
+    assert_true(isinf(c->half_both)); /* above 100 points, so it excludes nothing */
     assert_true(c->low < 25 && c->high > 25 && c->low >= -100 && c->high <= 100); /* drawn */
     assert_int_equal(brief.line_count, 4);                                        /* no star */
     /* The first and last of the four belong together: three groups; the image that is absent and
@@ -379,17 +379,17 @@ static void test_looks(void **state)
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 4), 0);
 
     /* One that is neither: it wants the next look's seeds. */
-    runs[5].accuracy = 0.6902; /* b's, some 1 below the original's */
-    runs[6].accuracy = 0.7000;
-    runs[7].accuracy = 0.7099;
+    runs[5].accuracy = 0.6903; /* b's, almost 1 below the original's */
+    runs[6].accuracy = 0.7002;
+    runs[7].accuracy = 0.7104;
     judge(1, looks);
     assert_int_equal(analysis.comparisons[1].decided, 2);
     assert_int_equal(analysis.comparisons[2].decided, 0);
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 4);
 
     /* It waits for a larger file's verdict. */
-    runs[3].accuracy = 0.6902;
-    runs[4].accuracy = 0.7000;
+    runs[3].accuracy = 0.6904;
+    runs[4].accuracy = 0.7003;
     judge(1, looks);
     assert_int_equal(analysis.comparisons[1].decided, 0);
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 1), 3);

@@ -255,23 +255,23 @@ static void test_pigeonhole(void **state)
     free(means);
 }
 
-/* Levels of looks sum to that of all: in proportion to the seeds that each adds. */
+/* Levels of looks sum to that of all, by what each adds to the cube of the seeds: 8, 27, 512. */
 static void test_looks(void **state)
 {
     struct dl2_looks once = {1, {3}, {1}};
     struct dl2_looks uneven = {3, {2, 3, 8}, {0}};
     dl2_looks_plan(&uneven, 0, 1);
     assert_near(dl2_look_level(&once, 0, 2), 0.0125, 1e-12);
-    assert_near(dl2_look_level(&uneven, 0, 1), 0.025 * 2 / 8, 1e-12);
-    assert_near(dl2_look_level(&uneven, 1, 1), 0.025 * 1 / 8, 1e-12);
-    assert_near(dl2_look_level(&uneven, 2, 4), 0.025 / 4 * 5 / 8, 1e-12);
-    assert_near(dl2_interval_level(&uneven, 1), 0.025 / 8, 1e-12);
+    assert_near(dl2_look_level(&uneven, 0, 1), 0.025 * 8 / 512, 1e-12);
+    assert_near(dl2_look_level(&uneven, 1, 1), 0.025 * 19 / 512, 1e-12);
+    assert_near(dl2_look_level(&uneven, 2, 4), 0.025 / 4 * 485 / 512, 1e-12);
+    assert_near(dl2_interval_level(&uneven, 1), 0.025 * 19 / 512, 1e-12);
     /* What the first look left of the error, over the seeds of the others. */
     uneven.share[0] = 0.4;
     dl2_looks_plan(&uneven, 1, 0.6);
     assert_near(uneven.share[0], 0.4, 0);
-    assert_near(uneven.share[1], 0.1, 1e-12);
-    assert_near(uneven.share[2], 0.5, 1e-12);
+    assert_near(uneven.share[1], 0.6 * 19 / 504, 1e-12);
+    assert_near(uneven.share[2], 0.6 * 485 / 504, 1e-12);
     /* Looks that nobody planned, however many, spend no more than all. */
     double spent = 0;
     for (int look = 0; look < 9; look++)
