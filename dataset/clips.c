@@ -463,6 +463,23 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
     return DL2_OK;
 }
 
+int dl2_clips_set_keys(struct dl2_dataset *dataset, const char **clips, const char **frames,
+                       struct dl2_error *error)
+{
+    struct dl2_clip_keys *keys = dataset->clip_keys = dl2_calloc(1, sizeof *keys);
+    if (!keys) {
+        free(clips);
+        free(frames);
+        return dl2_error_memory(error, "clips");
+    }
+    *keys = (struct dl2_clip_keys){.clips = clips, .frames = frames, .count = dataset->clip_count};
+    DL2_TRY(DL2_NEW(&keys->sorted, keys->count, "clips", error));
+    for (size_t i = 0; i < keys->count; i++)
+        keys->sorted[i] = (uint32_t)i;
+    qsort_r(keys->sorted, keys->count, sizeof *keys->sorted, compare_keys, keys);
+    return DL2_OK;
+}
+
 void dl2_clips_free(struct dl2_dataset *dataset)
 {
     struct dl2_clip_keys *keys = dataset->clip_keys;

@@ -161,6 +161,7 @@ struct dl2_clip {
 struct dl2_dataset {
     const struct dl2_container *container;
     void *state;                       /* the reader's own; NULL until it is made */
+    size_t members;                    /* datasets that it joins; 0: it is one by itself */
     struct dl2_remote *remote;         /* where it lies; NULL: on this machine */
     struct dl2_bytes remote_index;     /* of a remote packed dataset, or the list, for its reader to
                                           take */
@@ -248,6 +249,10 @@ const char *dl2_reader_path(const struct dl2_dataset *dataset, size_t number);
  */
 int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
                    const struct dl2_dataset_options *options, struct dl2_error *error);
+/* Gives all clips, and images by their numbers, keys that live as long as the dataset. Takes both
+ * arrays over. */
+int dl2_clips_set_keys(struct dl2_dataset *dataset, const char **clips, const char **frames,
+                       struct dl2_error *error);
 void dl2_clips_free(struct dl2_dataset *dataset);
 /* The key of a clip, and of the image with this number of the reader's. */
 const char *dl2_clip_key(const struct dl2_dataset *dataset, const struct dl2_clip *clip);
@@ -256,6 +261,9 @@ const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number);
 uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length);
 /* Clip `index` of the split that an image is a frame of. */
 size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image);
+
+/* joined.c: dl2_dataset_remote_stats() of all datasets together. */
+bool dl2_joined_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
 /* ---- choose.c: which images the dataset has; count, chosen and clips are those of all before */
 

@@ -207,6 +207,29 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
 void dl2_dataset_close(struct dl2_dataset *dataset);
 
 /*
+ * Joins open datasets: the samples of the first in their order, then those of the next. They stay
+ * the caller's, must outlive the joined one, and must not be selected from or shuffled any more.
+ * `paths` is what messages call them.
+ *
+ * Classes are joined by name: those of the first keep their numbers, and new names follow in the
+ * order of the datasets; a message names them. A key is that of its dataset behind the dataset's
+ * name (dl2_dataset_variant_name()), "photos/train/rose/0017"; of several datasets of one name the
+ * second is called NAME-2. There are sidecars if all have some, and no partitions of tables.
+ *
+ * DL2_ERR_ARGUMENT for datasets of several kinds, for volumes of other channels, for classes with
+ * names beside classes that are numbers or none, for the same samples twice (by names, labels,
+ * sizes and times), and for more than DL2_DATASETS_MAX.
+ */
+enum { DL2_DATASETS_MAX = 64 };
+int dl2_dataset_join(struct dl2_dataset *const *members, const char *const *paths, size_t count,
+                     struct dl2_dataset **out, struct dl2_error *error);
+/* How many datasets are joined, which of them a sample is of, from 0, and what messages call it;
+ * 1, 0 and NULL where none are. The string lives as long as the joined dataset. */
+size_t dl2_dataset_members(const struct dl2_dataset *dataset);
+size_t dl2_dataset_member_of(const struct dl2_dataset *dataset, size_t index);
+const char *dl2_dataset_member_path(const struct dl2_dataset *dataset, size_t member);
+
+/*
  * Leaves `count` samples of an open dataset, which are numbered anew: sample i is then what sample
  * numbers[i] was. A sample may come several times; a loader then visits it as often in an epoch,
  * each time with random numbers of its own. Call it before any loader is made. DL2_ERR_ARGUMENT for
@@ -251,7 +274,8 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
  */
 void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint64_t *times);
 
-/* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
+/* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql"; "several" of joined
+ * datasets. */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 
 /* Are there compressed shards, where any other order than that of the images takes the time of all

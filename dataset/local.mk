@@ -8,6 +8,7 @@ libdataset_la_SOURCES = \
 	dataset/file_names.c dataset/file_names.h \
 	dataset/find.c \
 	dataset/group_column.c dataset/group_column.h \
+	dataset/joined.c \
 	dataset/layout.c \
 	dataset/reader.c \
 	dataset/server_fit.h \

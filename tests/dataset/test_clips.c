@@ -312,11 +312,49 @@ static void test_select(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* Clips of joined datasets, with keys and frames in common. */
+static void test_join(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset *joined;
+    put_clip("a/run/%s/%d.jpg", "film", 1, 3);
+    put_clip("a/run/%s/%d.jpg", "take", 1, 2);
+    put_clip("b/jump/%s/%d.jpg", "film", 1, 2);
+    put_clip("b/run/%s/%d.jpg", "film", 1, 4);
+    put_clip("b/run/%s/%d.jpg", "take", 1, 2);
+    struct dl2_dataset *members[] = {open_as("a", DL2_SAMPLES_CLIPS),
+                                     open_as("b", DL2_SAMPLES_CLIPS)};
+    const char *const paths[] = {"a", "b"};
+    if (dl2_dataset_join(members, paths, 2, &joined, &error) < 0)
+        fail_msg("%s", error.message);
+    assert_int_equal(dl2_dataset_kind(joined), DL2_SAMPLE_CLIP);
+    assert_string_equal(describe(joined), "a/run/film:0 a/run/take:0 b/jump/film:1 b/run/film:0 "
+                                          "b/run/take:0");
+    assert_int_equal(dl2_dataset_image_count(joined), 13);
+    const struct dl2_image_range frames = dl2_dataset_frames(joined, 3);
+    assert_int_equal(frames.first, 7);
+    assert_int_equal(frames.count, 4);
+    struct dl2_sample frame;
+    dl2_dataset_image(joined, 9, &frame);
+    assert_string_equal(frame.key, "b/run/film/00002");
+    struct dl2_frame_slice slice;
+    assert_int_equal(dl2_dataset_slice(joined, "b/run/film[-1]", &slice, &error), DL2_OK);
+    assert_int_equal(slice.first, 10);
+    static const uint32_t some[] = {3, 0};
+    assert_int_equal(dl2_dataset_select(joined, some, 2, &error), DL2_OK);
+    assert_string_equal(describe(joined), "b/run/film:0 a/run/film:0");
+    assert_int_equal(dl2_dataset_member_of(joined, 0), 1);
+    dl2_dataset_close(joined);
+    dl2_dataset_close(members[0]);
+    dl2_dataset_close(members[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rule),   TEST(test_order),        TEST(test_forced),
-        TEST(test_splits), TEST(test_labelled_tar), TEST(test_select),
+        TEST(test_rule),         TEST(test_order),  TEST(test_forced), TEST(test_splits),
+        TEST(test_labelled_tar), TEST(test_select), TEST(test_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

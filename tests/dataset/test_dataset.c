@@ -828,6 +828,143 @@ static void test_links(void **state)
     refuse("", DL2_ERR_FORMAT, "loop");
 }
 
+/* ---- Several datasets as one */
+
+/* Those of these names, split train; `paths` ends with NULL. */
+static int join(const char *const *names, struct dl2_dataset **members, struct dl2_dataset **out,
+                struct dl2_error *error)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = "train";
+    options.sidecars = "json";
+    const char *paths[8];
+    size_t count = 0;
+    for (; names[count]; count++) {
+        members[count] = open_with(names[count], &options);
+        paths[count] = at(names[count]);
+    }
+    members[count] = NULL;
+    return dl2_dataset_join(members, paths, count, out, error);
+}
+
+static void close_members(struct dl2_dataset **members)
+{
+    for (; *members; members++)
+        dl2_dataset_close(*members);
+}
+
+static void refuse_join(const char *a, const char *b, const char *word)
+{
+    const char *const names[] = {a, b, NULL};
+    struct dl2_dataset *members[3], *joined;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(join(names, members, &joined, &error), DL2_ERR_ARGUMENT);
+    assert_null(joined);
+    if (!strstr(error.message, word) || !strstr(error.message, at(a)))
+        fail_msg("\"%s\", without \"%s\"", error.message, word);
+    close_members(members);
+}
+
+static void test_join(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c/a", NULL};
+    struct dl2_dataset *members[4], *joined;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    bool matters;
+    size_t first, count;
+    put("a/train/rose/1.jpg");
+    put("a/train/tulip/1.jpg");
+    put_text("a/train/tulip/1.json", "{}");
+    put("b/train/aster/1.jpg");
+    put("b/train/rose/1.jpg");
+    put("b/train/zinnia/1.jpg");
+    put("b/holdout/rose/1.jpg");
+    put("c/a/train/rose/1.jpg");
+    put("c/a/train/aster/22.jpg");
+    if (join(names, members, &joined, &error) < 0)
+        fail_msg("%s", error.message);
+    /* rose 0 and tulip 1 are a's; b adds aster and zinnia */
+    assert_string_equal(describe(joined),
+                        "a/train/rose/1:0 a/train/tulip/1:1 b/train/aster/1:2 b/train/rose/1:0 "
+                        "b/train/zinnia/1:3 a-2/train/aster/22:2 a-2/train/rose/1:0");
+    assert_int_equal(dl2_dataset_class_count(joined), 4);
+    assert_string_equal(dl2_dataset_class_name(joined, 3), "zinnia");
+    assert_null(dl2_dataset_class_name(joined, 4));
+    assert_string_equal(dl2_dataset_message(joined, 0, &matters), dl2_dataset_layout(joined));
+    assert_non_null(strstr(dl2_dataset_message(joined, 1, &matters),
+                           "b adds 2 classes, from number 2 on: aster, zinnia"));
+    assert_true(matters);
+    assert_null(dl2_dataset_message(joined, 2, &matters));
+    expect_sample(joined, 3, "b/train/rose/1.jpg", strlen("b/train/rose/1.jpg"));
+    expect_sample(joined, 5, "c/a/train/aster/22.jpg", strlen("c/a/train/aster/22.jpg"));
+    assert_string_equal(sample_of(joined, 5).path, at("c/a/train/aster/22.jpg"));
+    assert_int_equal(dl2_dataset_read_sidecar(joined, 1, "json", &text, &error), 1);
+    assert_int_equal(dl2_dataset_read_sidecar(joined, 2, "json", &text, &error), 0);
+    dl2_bytes_free(&text);
+    assert_string_equal(dl2_dataset_split_of(joined, 4), "train");
+    assert_true(dl2_dataset_find(joined, "a-2/train/rose/1", &first, &count));
+    assert_int_equal(first, 6);
+    assert_int_equal(dl2_dataset_members(joined), 3);
+    assert_int_equal(dl2_dataset_members(members[0]), 1);
+    static const uint32_t some[] = {6, 1, 6, 3};
+    assert_int_equal(dl2_dataset_select(joined, some, 4, &error), DL2_OK);
+    assert_string_equal(describe(joined), "a-2/train/rose/1:0 a/train/tulip/1:1 "
+                                          "a-2/train/rose/1:0 b/train/rose/1:0");
+    assert_int_equal(dl2_dataset_member_of(joined, 0), 2);
+    assert_int_equal(dl2_dataset_member_of(joined, 1), 0);
+    assert_int_equal(dl2_dataset_member_of(joined, 3), 1);
+    dl2_dataset_close(joined);
+    close_members(members);
+}
+
+static void test_join_splits(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset *joined;
+    put("a/train/rose/1.jpg");
+    put("a/holdout/rose/2.jpg");
+    put("b/field/rose/1.jpg");
+    put("b/train/rose/1.jpg");
+    put("b/holdout/rose/1.jpg");
+    struct dl2_dataset *members[] = {open_split("a", "all"), open_split("b", "all"), NULL};
+    const char *const paths[] = {"a", "b/"};
+    if (dl2_dataset_join(members, paths, 2, &joined, &error) < 0)
+        fail_msg("%s", error.message);
+    static const char *const splits[] = {"holdout", "train", "field", "holdout", "train"};
+    assert_int_equal(dl2_dataset_count(joined), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(dl2_dataset_split_of(joined, i), splits[i]);
+    dl2_dataset_close(joined);
+    close_members(members);
+}
+
+static void test_join_refusals(void **state)
+{
+    (void)state;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset *joined;
+    put("names/train/rose/1.jpg");
+    put("numbers/train/0/1.jpg");
+    put("numbers/train/17/1.jpg");
+    put("flat/train/1.jpg");
+    put("clips/train/run/a/1.jpg");
+    put("clips/train/run/a/2.jpg");
+    put("clips/train/run/b/1.jpg");
+    put("clips/train/run/b/2.jpg");
+    refuse_join("names", "numbers", "and those of");
+    refuse_join("numbers", "names", "numbers: classes are joined by name");
+    refuse_join("names", "flat", "has none: its samples would have no label");
+    refuse_join("flat", "names", "has none: its samples would have no label");
+    refuse_join("names", "clips", "datasets of one kind go together");
+    refuse_join("names", "names", "are the same dataset");
+    assert_int_equal(symlink(at("names"), at("link")), 0);
+    refuse_join("link", "names", "are the same dataset");
+    assert_int_equal(dl2_dataset_join(NULL, NULL, 0, &joined, &error), DL2_ERR_ARGUMENT);
+}
+
 static void test_unreadable_folder(void **state)
 {
     (void)state;
@@ -1127,6 +1264,9 @@ int main(void)
         TEST(test_links),
         TEST(test_sidecars),
         TEST(test_select),
+        TEST(test_join),
+        TEST(test_join_splits),
+        TEST(test_join_refusals),
         TEST(test_unreadable_folder),
         TEST(test_nothing_there),
         TEST(test_variant_name),
