@@ -48,6 +48,7 @@ enum dl2_random_use {
     DL2_RANDOM_TABLES = 16,      /* crops that tables are fitted to: a = image */
     DL2_RANDOM_PACK = 17,        /* order of a packed dataset */
     DL2_RANDOM_PAUSE = 18,       /* before a failed request is sent again */
+    DL2_RANDOM_ROUND = 19,       /* the order that epochs walk round a dataset in: b = partition */
 };
 
 /*

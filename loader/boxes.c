@@ -83,6 +83,11 @@ static int open_yaml(struct dl2_box_source *source, const struct dl2_dataset *da
     const struct dl2_split_folder *folder;
     struct dl2_error own = DL2_ERROR_INIT;
     bool above = false;
+    if (!given && dl2_dataset_members(dataset) > 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "boxes: label files number their classes, and each of %zu datasets "
+                             "may do so in its own way: name the data.yaml that holds for all",
+                             dl2_dataset_members(dataset));
     if (given)
         DL2_TRY(dl2_format(&source->yaml_path, error, "%s", source->text));
     else

@@ -156,11 +156,12 @@ static void advise_kernel(struct dl2_fetch *fetch, const uint32_t *order, size_t
     int last = -1;
     for (size_t i = 0; i < dl2_dataset_image_count(fetch->planner->dataset); i++) {
         struct dl2_location at;
-        if (!dl2_dataset_locate(fetch->planner->dataset, i, &at) || at.fd < 0)
+        const bool is_open = dl2_dataset_locate(fetch->planner->dataset, i, &at) && at.fd >= 0;
+        if (!is_open && dl2_dataset_members(fetch->planner->dataset) == 1)
             return;
-        if (at.fd != last)
+        if (is_open && at.fd != last)
             posix_fadvise(at.fd, 0, 0, advice);
-        last = at.fd;
+        last = is_open ? at.fd : last;
     }
 }
 

@@ -30,6 +30,11 @@ const char *dl2_loader_boxes_warning(const struct dl2_loader *loader)
     return loader->recipe.boxes.warning;
 }
 
+const char *dl2_loader_shares_note(const struct dl2_loader *loader)
+{
+    return loader->order.sampler.shares_note;
+}
+
 const char *dl2_loader_targets(const struct dl2_loader *loader)
 {
     return loader->config.targets;
@@ -182,7 +187,8 @@ void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *or
                                       .draws = config->draws,
                                       .train = config->train,
                                       .drop_last = config->drop_last,
-                                      .balanced = config->balanced};
+                                      .balanced = config->balanced,
+                                      .shares = dl2_sampler_shares(&loader->order.sampler)};
     *order = loader->order.identity;
 }
 
@@ -211,6 +217,7 @@ static int check_order(struct dl2_loader *loader, const struct dl2_loader_order 
         {"repeats", theirs->repeats, ours.repeats},
         {"num_samples", theirs->draws, ours.draws},
         {"sample_weights", theirs->weights, ours.weights},
+        {"shares", theirs->shares, ours.shares},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "dataset"))
@@ -220,6 +227,9 @@ static int check_order(struct dl2_loader *loader, const struct dl2_loader_order 
         else if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "sample_weights"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in epochs of other weights");
+        else if (parts[i].theirs != parts[i].ours && !strcmp(parts[i].name, "shares"))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the position is one in epochs of other shares");
         else if (parts[i].theirs != parts[i].ours)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "the position is one in other epochs: it has %s %" PRIu64

@@ -72,6 +72,10 @@ const char *dl2_loader_targets(const struct dl2_loader *loader);
  * destroy. */
 const char *dl2_loader_boxes_warning(const struct dl2_loader *loader);
 
+/* The datasets of which config.shares asks more samples an epoch than they have, and how often
+ * these come: a line. NULL: there are none. Valid until destroy. */
+const char *dl2_loader_shares_note(const struct dl2_loader *loader);
+
 /* Class `number` of config.boxes, a category of COCO or a name in data.yaml, in the order of their
  * labels; false after the last. *name is valid until destroy, and "" for a category without one. */
 bool dl2_loader_box_class(const struct dl2_loader *loader, size_t number, int64_t *label,

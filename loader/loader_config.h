@@ -101,6 +101,12 @@ struct dl2_operation {
 
 #define DL2_PARTITIONS_MAX 4096
 
+/* A number above 0 for each of some joined datasets, in their order. */
+struct dl2_dataset_shares {
+    unsigned count; /* 0: none */
+    double of[DL2_DATASETS_MAX];
+};
+
 struct dl2_loader_config {
     unsigned batch;         /* samples in a batch */
     unsigned height, width; /* of the output, pixels; width 0: as the height */
@@ -253,12 +259,18 @@ struct dl2_loader_config {
      * random numbers each time; in a global batch neighbours are on different ranks (RASampler of
      * torchvision's references); 0: 1. `draws`: the epoch's length in samples of all ranks; 0: as
      * many as the dataset (or the partition) has, times repeats. Without weights an epoch of fewer
-     * draws is the beginning of the longer one.
+     * draws is the beginning of the longer one. `shares`: of joined datasets (dl2_dataset_join()),
+     * the part of an epoch's samples that is of each, in proportion to the others, exact but for
+     * whole samples (by the largest remainders). Epochs walk round the samples of a dataset in a
+     * random order that stays: none comes again before all others have come, within an epoch and
+     * from one to the next. dl2_loader_shares_note() says which have to come more than once an
+     * epoch. Excludes weights, repeats and shuffle_chunk.
      */
     const double *weights;
     const char *weights_file;
     bool balanced;
     unsigned repeats, draws;
+    struct dl2_dataset_shares shares;
 
     enum dl2_batching batching;
     double slow_percentile; /* for DL2_BATCHING_AWARE; 0: 75 */
@@ -446,6 +458,7 @@ struct dl2_loader_order {
     uint64_t weights; /* a hash; 0: none */
     uint32_t repeats, draws;
     bool train, drop_last, balanced;
+    uint64_t shares; /* a hash of how many samples of an epoch are of each dataset; 0: none */
 };
 
 /*

@@ -247,6 +247,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "each sample comes so often in a row, with other crops; ranks take turns", TRAINING),
     ROW("num_samples", UNSIGNED, draws,
         "samples in an epoch of all ranks; 0: len(dataset), times repeats", TRAINING),
+    ROW("shares", SHARES, shares,
+        "of several datasets: the part of an epoch's samples that is of each, such as (0.7, 0.3), "
+        "in proportion to the others and exact; a small dataset comes again, a large one goes on "
+        "in the next epoch. None: every sample of every dataset once",
+        TRAINING, .also = "proportions,probabilities,probs"),
     ROW("batching", CHOICE, batching,
         "'strict': the epoch's order. 'completion': what is finished first. 'aware': slow "
         "samples join a later batch",
@@ -540,6 +545,32 @@ const struct dl2_option dl2_sampling_options[] = {
     {DL2_OPTION_END},
 };
 
+int dl2_parse_shares(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_dataset_shares shares = {0};
+    const char *at = text;
+    for (char *end; shares.count < DL2_DATASETS_MAX; at = end + 1) {
+        const double share = shares.of[shares.count++] = strtod(at, &end);
+        if (end == at || !(share > 0) || !isfinite(share) || (*end && *end != ','))
+            break;
+        if (!*end) {
+            *(struct dl2_dataset_shares *)value = shares;
+            return DL2_OK;
+        }
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "'%s' is not a number above 0 for each dataset, as in 0.7,0.3", text);
+}
+
+json_t *dl2_show_shares(const void *value)
+{
+    const struct dl2_dataset_shares *shares = value;
+    json_t *array = shares->count ? json_array() : json_null();
+    for (unsigned i = 0; i < shares->count; i++)
+        json_array_append_new(array, json_real(shares->of[i]));
+    return array;
+}
+
 static int parse_window(const char *text, void *value, struct dl2_error *error)
 {
     double *window = value;
@@ -579,7 +610,7 @@ const char *dl2_sampling_given(const struct dl2_program *program,
          option++)
         if (dl2_option_given(program, common, option->name))
             return option->name;
-    return NULL;
+    return dl2_option_given(program, common, "shares") ? "shares" : NULL;
 }
 
 #undef AT

@@ -35,6 +35,8 @@ static size_t size_of(const struct dl2_loader_setting *setting)
         return 2 * sizeof(double);
     case DL2_SETTING_CHANNELS:
         return sizeof((struct dl2_loader_config *)NULL)->mean;
+    case DL2_SETTING_SHARES:
+        return sizeof(struct dl2_dataset_shares);
     case DL2_SETTING_TEXT:
     case DL2_SETTING_NAMES:
     case DL2_SETTING_POINTER:
@@ -149,6 +151,14 @@ static bool was_given(const struct dl2_loader_config *config,
 
 #define DRAWN_SINGLY "{sample_weights} and {balanced}, which draw each image by itself"
 
+static bool are_above_zero(const struct dl2_dataset_shares *shares)
+{
+    bool good = true;
+    for (unsigned i = 0; i < shares->count; i++)
+        good &= shares->of[i] > 0 && isfinite(shares->of[i]);
+    return good;
+}
+
 /* What several values break together, or two numbers of one. */
 static int check_values(const struct dl2_loader_config *config,
                         const struct dl2_loader_source *source, unsigned scope,
@@ -166,6 +176,13 @@ static int check_values(const struct dl2_loader_config *config,
          "excludes weights from a file: they are two ways to weigh images"},
         {weighed && config->repeats > 1, "repeats", "excludes " DRAWN_SINGLY},
         {weighed && config->shuffle_chunk, "shuffle_chunk", "excludes " DRAWN_SINGLY},
+        {!are_above_zero(&config->shares), "shares",
+         "must be finite numbers above 0: leave out a dataset that is to have none"},
+        {config->shares.count && weighed, "shares", "excludes " DRAWN_SINGLY},
+        {config->shares.count && config->repeats > 1, "shares",
+         "excludes {repeats}: a dataset of which more is asked than it has comes again by itself"},
+        {config->shares.count && config->shuffle_chunk, "shares",
+         "excludes {shuffle_chunk}: samples of all datasets are mixed singly"},
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window",
          "needs {shuffle_chunk}"},
         {config->adapt_workers && config->workers == 1, "adapt_workers",

@@ -23,6 +23,7 @@ enum dl2_setting_kind {
     DL2_SETTING_NUMBER,   /* a double */
     DL2_SETTING_RANGE,    /* two doubles */
     DL2_SETTING_CHANNELS, /* a float for each channel */
+    DL2_SETTING_SHARES,   /* a struct dl2_dataset_shares */
     DL2_SETTING_CHOICE,   /* an enum, the number of one of `words` */
     DL2_SETTING_TEXT,     /* a pointer to char; NULL: not set */
     DL2_SETTING_NAMES,    /* the same, with commas */

@@ -111,6 +111,55 @@ static int check_sidecars(const struct dl2_dataset *dataset, const char *setting
                          setting, dl2_dataset_container(dataset));
 }
 
+static bool has_boxes(const struct dl2_loader *loader, size_t index, struct dl2_bytes *bytes)
+{
+    const struct dl2_box_source *boxes = &loader->recipe.boxes;
+    struct dl2_annotated_image image;
+    return boxes->coco ? dl2_coco_image(boxes->coco, index, &image)
+                       : dl2_dataset_read_sidecar(loader->recipe.planner.dataset, index,
+                                                  boxes->extension, bytes, NULL) != 0;
+}
+
+static bool has_mask(const struct dl2_loader *loader, size_t index, struct dl2_bytes *bytes)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    const char *mask = loader->config.mask;
+    struct dl2_volume *volume = NULL;
+    if (!loader->config.volume_depth)
+        return dl2_dataset_read_sidecar(dataset, index, mask, bytes, NULL) != 0;
+    const int status = dl2_dataset_open_volume(dataset, index, mask, &volume, NULL);
+    dl2_volume_close(volume);
+    return status < 0 || volume;
+}
+
+/* Refuses joined datasets of which only some `have` what a setting asks for: all samples of the
+ * others would be bad, or background. */
+static int check_members(const struct dl2_loader *loader, const char *setting,
+                         bool (*have)(const struct dl2_loader *loader, size_t index,
+                                      struct dl2_bytes *bytes),
+                         struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    const size_t count = dl2_dataset_count(dataset), members = dl2_dataset_members(dataset);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
+    bool found[DL2_DATASETS_MAX] = {false};
+    size_t left = members > 1 ? members : 0, lacking = 0;
+    for (size_t i = 0; left && i < count; i++) {
+        bool *here = &found[dl2_dataset_member_of(dataset, i)];
+        if (*here || !have(loader, i, &bytes))
+            continue;
+        *here = true;
+        left--;
+    }
+    while (left && found[lacking])
+        lacking++;
+    return left ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                "%s: no sample of %s has any; datasets with and without do not go "
+                                "together",
+                                setting, dl2_dataset_member_path(dataset, lacking))
+                : DL2_OK;
+}
+
 static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(dl2_target_list_parse(&loader->recipe.targets, loader->config.targets, error));
@@ -174,7 +223,8 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: '%s' is not an extension; give one, such as png or mask.png",
                              mask);
-    return check_sidecars(loader->recipe.planner.dataset, "mask", error);
+    DL2_TRY(check_sidecars(loader->recipe.planner.dataset, "mask", error));
+    return check_members(loader, "mask", has_mask, error);
 }
 
 static int make_boxes(struct dl2_loader *loader, struct dl2_error *error)
@@ -189,6 +239,7 @@ static int make_boxes(struct dl2_loader *loader, struct dl2_error *error)
                              "follow it",
                              mover);
     DL2_TRY(dl2_box_source_open(&recipe->boxes, &loader->config, recipe->planner.dataset, error));
+    DL2_TRY(check_members(loader, "boxes", has_boxes, error));
     loader->config.boxes = recipe->boxes.text;
     loader->memory += recipe->boxes.coco ? dl2_coco_memory(recipe->boxes.coco) : 0;
     return DL2_OK;
@@ -205,7 +256,9 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
     if (sampler->epoch_positions) { /* and the same by claim */
         DL2_TRY(DL2_NEW(&loader->order.epoch_positions, sampler->positions, "a loader", error));
         loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
-                          (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
+                          (sampler->aliases  ? (uint64_t)sampler->population * 16
+                           : sampler->rounds ? (uint64_t)sampler->population * 4
+                                             : 0);
     }
     DL2_TRY(DL2_NEW(&loader->order.delivered, sampler->positions / 64 + 1, "a loader", error));
     loader->memory += (uint64_t)count * 5 + sampler->positions / 8;

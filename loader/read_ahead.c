@@ -83,7 +83,9 @@ struct dl2_read_ahead {
     bool drop_behind;
     bool own_files;            /* each sample is a file: not a packed dataset */
     bool batches;              /* samples do not lie in files, and are read in batches */
-    struct dl2_remote *remote; /* where all samples lie; NULL: on this machine */
+    bool joined;               /* several datasets, perhaps of several containers */
+    struct dl2_remote *remote; /* where samples lie; NULL: on this machine */
+    bool all_remote;           /* all of them */
     const struct dl2_read_engine *engine;
     void *engine_state;
 
@@ -415,7 +417,8 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
     request->start = at->start;
     request->offset = at->offset;
     request->bytes = (size_t)bytes;
-    request->whole = ahead->own_files;
+    /* What begins a shard that is not open looks like a file, and is read again by its taker. */
+    request->whole = ahead->own_files || (ahead->joined && at->fd < 0 && !at->offset);
     request->evict = ahead->drop_behind;
     request->users = (unsigned)count;
     request->count = count;
@@ -623,12 +626,17 @@ static bool has_own_files(const struct dl2_dataset *dataset)
     return !strcmp(sample.path, at.path);
 }
 
-static struct dl2_remote *find_remote(const struct dl2_dataset *dataset)
+/* The first image says it of all, but for joined datasets. */
+static void find_remote(struct dl2_read_ahead *ahead)
 {
+    const struct dl2_dataset *dataset = ahead->planner->dataset;
     struct dl2_location at;
-    return dl2_dataset_count(dataset) && dl2_dataset_locate(dataset, 0, &at) && at.remote
-               ? at.remote->remote
-               : NULL;
+    ahead->all_remote = true;
+    for (size_t i = 0; i < (ahead->joined ? dl2_dataset_image_count(dataset) : 1); i++)
+        if (dl2_dataset_count(dataset) && dl2_dataset_locate(dataset, i, &at) && at.remote)
+            ahead->remote = at.remote->remote;
+        else
+            ahead->all_remote = false;
 }
 
 static bool reads_batches(const struct dl2_dataset *dataset)
@@ -714,8 +722,9 @@ static int start_for_server(struct dl2_read_ahead *ahead, enum dl2_io io, struct
                                    "many under way at once");
     ahead->is_auto = false;
     ahead->wanted = true;
-    ahead->engine =
-        ahead->batches || io == DL2_IO_THREADS ? &dl2_read_engine_threads : &dl2_read_engine_remote;
+    ahead->engine = ahead->batches || !ahead->all_remote || io == DL2_IO_THREADS
+                        ? &dl2_read_engine_threads
+                        : &dl2_read_engine_remote;
     return ahead->engine->start(ahead, &ahead->engine_state, error);
 }
 
@@ -765,8 +774,9 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     pthread_cond_init(&ahead->work, NULL);
     ahead->planner = planner;
     ahead->cached = cached;
-    ahead->own_files = has_own_files(planner->dataset);
-    ahead->remote = find_remote(planner->dataset);
+    ahead->joined = dl2_dataset_members(planner->dataset) > 1;
+    ahead->own_files = !ahead->joined && has_own_files(planner->dataset);
+    find_remote(ahead);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;
     ahead->wanted = !ahead->is_auto;

@@ -6,8 +6,10 @@
 #include "common/scope.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* The number of steps that are full on every rank, and this rank's part of the step after them. */
 struct share {
@@ -58,7 +60,7 @@ static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
 /* Does an epoch have other samples than each of them once? */
 static bool has_choice(const struct dl2_loader_config *config)
 {
-    return config->weights || config->repeats > 1 || config->draws;
+    return config->weights || config->repeats > 1 || config->draws || config->shares.count;
 }
 
 static int count_taken(struct dl2_sampler *sampler, struct dl2_error *error)
@@ -72,9 +74,9 @@ static int count_taken(struct dl2_sampler *sampler, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_LIMIT,
                              "%u samples, %u times each, are more than a loader can count",
                              sampler->population, config->repeats);
-    if (!config->weights && config->draws > whole)
+    if (!config->weights && !config->shares.count && config->draws > whole)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "draws: without weights an epoch has %llu samples, not %u",
+                             "draws: without weights or shares an epoch has %llu samples, not %u",
                              (unsigned long long)whole, config->draws);
     sampler->taken = config->draws ? config->draws : (uint32_t)whole;
     return DL2_OK;
@@ -160,17 +162,153 @@ static void find_epoch_positions(struct dl2_sampler *sampler)
         *to++ = (uint32_t)(share.full * global + position_in_step(sampler, share.first, k));
 }
 
-static int allocate_choice(struct dl2_sampler *sampler, struct dl2_error *error)
+static size_t dataset_of(const struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                         uint32_t i)
+{
+    return dl2_dataset_member_of(dataset, sampler->members ? sampler->members[i] : i);
+}
+
+/* Puts the population in order of its datasets, each shuffled. */
+static void order_rounds(struct dl2_sampler *sampler, const struct dl2_dataset *dataset)
+{
+    const struct dl2_loader_config *config = &sampler->config;
+    const unsigned count = config->shares.count;
+    struct dl2_round *rounds = sampler->by_dataset;
+    struct dl2_random random;
+    uint32_t ends[DL2_DATASETS_MAX];
+    for (uint32_t i = 0; i < sampler->population; i++)
+        rounds[dataset_of(sampler, dataset, i)].size++;
+    for (unsigned d = 0; d < count; d++)
+        ends[d] = rounds[d].first = d ? rounds[d - 1].first + rounds[d - 1].size : 0;
+    for (uint32_t i = 0; i < sampler->population; i++)
+        sampler->rounds[ends[dataset_of(sampler, dataset, i)]++] = i;
+    dl2_random_init(&random, config->seed, DL2_RANDOM_ROUND, 0, config->partition);
+    for (unsigned d = 0; d < count; d++)
+        dl2_random_shuffle(&random, sampler->rounds + rounds[d].first, rounds[d].size);
+}
+
+/* Divides an epoch by largest remainders; of equal ones the first dataset's counts. */
+static void divide_epoch(struct dl2_sampler *sampler)
+{
+    const struct dl2_dataset_shares *shares = &sampler->config.shares;
+    double largest = 0, sum = 0, rest[DL2_DATASETS_MAX];
+    uint32_t left = sampler->taken;
+    for (unsigned d = 0; d < shares->count; d++)
+        largest = fmax(largest, shares->of[d]);
+    for (unsigned d = 0; d < shares->count; d++)
+        sum += shares->of[d] / largest; /* which cannot overflow */
+    for (unsigned d = 0; d < shares->count; d++) {
+        const double part = shares->of[d] / largest / sum * sampler->taken;
+        sampler->by_dataset[d].taken = (uint32_t)part;
+        rest[d] = part - (uint32_t)part;
+        left -= (uint32_t)part;
+    }
+    for (; left; left--) {
+        unsigned most = 0;
+        for (unsigned d = 1; d < shares->count; d++)
+            most = rest[d] > rest[most] ? d : most;
+        sampler->by_dataset[most].taken++;
+        rest[most] = -1;
+    }
+}
+
+static int check_rounds(const struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                        struct dl2_error *error)
+{
+    for (unsigned d = 0; d < sampler->config.shares.count; d++) {
+        const struct dl2_round *round = &sampler->by_dataset[d];
+        if (!round->size || !round->taken)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "shares: %s %s of the %u samples of %s",
+                                 dl2_dataset_member_path(dataset, d),
+                                 round->size ? "would have none" : "has none",
+                                 round->size ? sampler->taken : sampler->population,
+                                 round->size ? "an epoch: choose a larger share, or longer epochs"
+                                             : "the choice or the partition");
+    }
+    return DL2_OK;
+}
+
+/* Says what has to come more than once an epoch. */
+static int note_repeats(struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                        struct dl2_error *error)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(&sampler->shares_note, &size);
+    if (!out)
+        return dl2_error_memory(error, "an order");
+    for (unsigned d = 0; d < sampler->config.shares.count; d++) {
+        const struct dl2_round *round = &sampler->by_dataset[d];
+        if (round->taken > round->size)
+            fprintf(out,
+                    "%s%u of an epoch's %u samples are of %s, which has %u: each comes "
+                    "%.3g times",
+                    ftell(out) ? "; " : "", round->taken, sampler->taken,
+                    dl2_dataset_member_path(dataset, d), round->size,
+                    (double)round->taken / round->size);
+    }
+    if (fclose(out) != 0)
+        return dl2_error_memory(error, "an order");
+    if (!size) {
+        free(sampler->shares_note);
+        sampler->shares_note = NULL;
+    }
+    return DL2_OK;
+}
+
+static int make_rounds(struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                       struct dl2_error *error)
+{
+    const unsigned count = sampler->config.shares.count;
+    const size_t datasets = dataset ? dl2_dataset_members(dataset) : 1;
+    if (datasets < 2)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "shares have no effect on one dataset: give several, or none");
+    if (count != datasets)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there are %u shares for %zu datasets", count,
+                             datasets);
+    DL2_TRY(DL2_NEW(&sampler->by_dataset, count, "an order", error));
+    DL2_TRY(DL2_NEW(&sampler->rounds, sampler->population, "an order", error));
+    order_rounds(sampler, dataset);
+    divide_epoch(sampler);
+    DL2_TRY(check_rounds(sampler, dataset, error));
+    return note_repeats(sampler, dataset, error);
+}
+
+uint64_t dl2_sampler_shares(const struct dl2_sampler *sampler)
+{
+    uint64_t hash = 0;
+    for (unsigned d = 0; d < sampler->config.shares.count; d++)
+        hash = XXH64(&sampler->by_dataset[d], sizeof *sampler->by_dataset, hash);
+    return hash;
+}
+
+static void take_rounds(struct dl2_sampler *sampler, uint64_t epoch, struct dl2_random *random)
+{
+    uint32_t *to = sampler->all;
+    for (unsigned d = 0; d < sampler->config.shares.count; d++) {
+        const struct dl2_round *round = &sampler->by_dataset[d];
+        const uint32_t *order = sampler->rounds + round->first;
+        uint32_t at = (uint32_t)(epoch % round->size * round->taken % round->size);
+        for (uint32_t i = 0; i < round->taken; i++, at = at + 1 < round->size ? at + 1 : 0)
+            *to++ = order[at];
+    }
+    dl2_random_shuffle(random, sampler->all, sampler->taken);
+}
+
+static int allocate_choice(struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                           struct dl2_error *error)
 {
     DL2_TRY(DL2_NEW(&sampler->epoch_positions, sampler->size, "an order", error));
-    DL2_TRY(sampler->config.weights
+    DL2_TRY(sampler->config.shares.count ? make_rounds(sampler, dataset, error)
+            : sampler->config.weights
                 ? make_aliases(sampler, error)
                 : DL2_NEW(&sampler->once, sampler->population, "an order", error));
     find_epoch_positions(sampler);
     return DL2_OK;
 }
 
-static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
+static int allocate_order(struct dl2_sampler *sampler, const struct dl2_dataset *dataset,
+                          struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &sampler->config;
     DL2_TRY(DL2_NEW(&sampler->all, sampler->taken, "an order", error));
@@ -180,7 +318,7 @@ static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
     if (config->train && config->shuffle_chunk)
         DL2_TRY(DL2_NEW(&sampler->chunks, (sampler->population - 1) / config->shuffle_chunk + 1,
                         "an order", error));
-    return has_choice(config) ? allocate_choice(sampler, error) : DL2_OK;
+    return has_choice(config) ? allocate_choice(sampler, dataset, error) : DL2_OK;
 }
 
 /* Which of the samples `first` to first + partitions - 1 is the partition's. */
@@ -250,7 +388,7 @@ static int init_sampler(struct dl2_sampler *sampler, const struct dl2_loader_con
     if (status == DL2_OK)
         status = count_steps(sampler, error);
     if (status == DL2_OK)
-        status = allocate_order(sampler, error);
+        status = allocate_order(sampler, dataset, error);
     sampler->config.weights = NULL; /* the caller's */
     if (status < 0)
         dl2_sampler_free(sampler);
@@ -328,6 +466,8 @@ void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch)
     dl2_random_init(&random, config->seed, DL2_RANDOM_SHUFFLE, epoch, config->partition);
     if (sampler->aliases)
         draw_by_weight(sampler, &random);
+    else if (sampler->rounds)
+        take_rounds(sampler, epoch, &random);
     else if (!config->train)
         for (uint32_t i = 0; i < sampler->population; i++)
             order[i] = i;
@@ -353,6 +493,12 @@ void dl2_sampler_free(struct dl2_sampler *sampler)
     free(sampler->epoch_positions);
     free(sampler->once);
     free(sampler->aliases);
+    free(sampler->rounds);
+    free(sampler->by_dataset);
+    free(sampler->shares_note);
+    sampler->rounds = NULL;
+    sampler->by_dataset = NULL;
+    sampler->shares_note = NULL;
     sampler->order = sampler->all = sampler->chunks = sampler->members = NULL;
     sampler->epoch_positions = sampler->once = NULL;
     sampler->aliases = NULL;

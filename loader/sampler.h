@@ -18,6 +18,11 @@
  * With repeats, the copies of a sample are neighbours in the epoch's order, and the ranks take
  * turns by samples within a step's global batch: rank r has every world-th of it from the r-th on.
  *
+ * With shares, an epoch has of each of the joined datasets the samples that follow those of the
+ * epoch before in an order of the dataset's own, which begins again behind its last sample. So an
+ * epoch is known by its number alone, and no sample comes once more often than another of its
+ * dataset. All of them together are then shuffled.
+ *
  * With partitions, all of this is about the samples of one of them. Of each `partitions` samples
  * that are neighbours in the dataset, every partition has one, drawn at random: so every class of a
  * sorted dataset is in every partition. The partitions of a table of a database stay as they are,
@@ -53,19 +58,29 @@ struct dl2_sampler {
         double share;
         uint32_t other;
     } * aliases;
+    /* With shares: the population by datasets, each in the order that epochs walk round it in; and
+     * of each dataset where it begins, its samples, and those of them in an epoch. */
+    uint32_t *rounds;
+    struct dl2_round {
+        uint32_t first, size, taken;
+    } * by_dataset;
+    char *shares_note; /* dl2_loader_shares_note() */
 };
 
 /*
  * For a dataset of `count` samples. Uses the settings batch, train (which shuffles), drop_last,
  * seed, rank, world, partition, partitions, shuffle_chunk, shuffle_window, weights, repeats and
- * draws. DL2_ERR_ARGUMENT if a rank would have no sample: if there are fewer samples than ranks, or
- * with drop_last fewer than in a full step; and for weights that are none.
+ * draws; shares need a dataset. DL2_ERR_ARGUMENT if a rank would have no sample: if there are fewer
+ * samples than ranks, or with drop_last fewer than in a full step; for weights that are none; and
+ * for shares that are not one for each dataset, or by which an epoch has no sample of one.
  */
 int dl2_sampler_init(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
                      uint32_t count, struct dl2_error *error);
 /* The same for a dataset, which may have partitions of its own. */
 int dl2_sampler_init_for(struct dl2_sampler *sampler, const struct dl2_loader_config *config,
                          const struct dl2_dataset *dataset, struct dl2_error *error);
+/* dl2_loader_order.shares */
+uint64_t dl2_sampler_shares(const struct dl2_sampler *sampler);
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch);
 void dl2_sampler_free(struct dl2_sampler *sampler);
 

@@ -21,8 +21,11 @@ static const struct own {
     struct dl2_loader_setting setting;
     const char *type; /* of an object, but for None */
 } own[] = {
-    {{"dataset", OBJECT, GIVEN(dataset), "a dl2.Dataset, or the path of a dataset"},
-     "Dataset | str | bytes | os.PathLike[str]"},
+    {{"dataset", OBJECT, GIVEN(dataset),
+      "a dl2.Dataset, or the path of a dataset, or a list of these: all of them, joined as "
+      "dl2.Dataset joins them, with `shares` or without"},
+     "Dataset | str | bytes | os.PathLike[str] | "
+     "Sequence[Dataset | str | bytes | os.PathLike[str]]"},
     {{"hold_timeout", DL2_SETTING_NUMBER, AT(hold_timeout),
       "seconds that the next batch waits where other threads hold all `depth` batches"},
      NULL},
@@ -148,6 +151,7 @@ static void put_type(const struct dl2_loader_setting *setting, FILE *out)
         [DL2_SETTING_NUMBER] = "float",
         [DL2_SETTING_RANGE] = "tuple[float, float]",
         [DL2_SETTING_CHANNELS] = "Sequence[float] | None",
+        [DL2_SETTING_SHARES] = "Sequence[float] | None",
         [DL2_SETTING_CHOICE] = "str",
         [DL2_SETTING_TEXT] = "str | None",
         [DL2_SETTING_NAMES] = "str | Sequence[str] | None",

@@ -20,10 +20,13 @@ bool py_dataset_use(struct py_dataset *self)
 
 static void close_if_unused(struct py_dataset *self)
 {
-    if (self->users || !self->dataset)
+    if (self->users || (!self->dataset && !self->members))
         return;
     dl2_dataset_close(self->dataset);
     self->dataset = NULL;
+    for (Py_ssize_t i = 0; self->members && i < PyTuple_Size(self->members); i++)
+        py_dataset_leave((struct py_dataset *)PyTuple_GetItem(self->members, i));
+    Py_CLEAR(self->members);
 }
 
 void py_dataset_leave(struct py_dataset *self)
@@ -178,6 +181,123 @@ static bool check_names(PyObject *kwargs, char **names)
     return true;
 }
 
+/* ---- Several datasets as one */
+
+static bool is_list(PyObject *given)
+{
+    return PyList_Check(given) || PyTuple_Check(given);
+}
+
+bool py_is_opened(const struct py_state *state, PyObject *given)
+{
+    bool opened = is_list(given) && PySequence_Size(given) > 0;
+    for (Py_ssize_t i = 0; opened && i < PySequence_Size(given); i++) {
+        PY_OWN PyObject *item = PySequence_GetItem(given, i);
+        opened = item && Py_IS_TYPE(item, state->dataset);
+    }
+    return opened || Py_IS_TYPE(given, state->dataset);
+}
+
+/* What it was made of, borrowed: a path, or a tuple of such and datasets. */
+static PyObject *path_of(const struct py_dataset *self)
+{
+    return PyTuple_Size(self->args) ? PyTuple_GetItem(self->args, 0)
+                                    : PyDict_GetItemString(self->kwargs, "path");
+}
+
+/* A new reference to a dataset of a list, in use; one of a path is opened with the arguments. */
+static struct py_dataset *open_member(PyTypeObject *type, PyObject *item, PyObject *rest,
+                                      PyObject *kwargs)
+{
+    PY_OWN PyObject *first = PyTuple_Pack(1, item);
+    PY_OWN PyObject *args = first ? PySequence_Concat(first, rest) : NULL;
+    PyObject *member = !args                    ? NULL
+                       : Py_IS_TYPE(item, type) ? Py_NewRef(item)
+                                                : PyObject_Call((PyObject *)type, args, kwargs);
+    if (member && ((struct py_dataset *)member)->members)
+        PyErr_SetString(PyExc_ValueError, "joined datasets are not joined once more: put all that "
+                                          "they are of into one list");
+    if (member && (PyErr_Occurred() || !py_dataset_use((struct py_dataset *)member)))
+        Py_CLEAR(member);
+    return (struct py_dataset *)member;
+}
+
+/* A new tuple of them. */
+static PyObject *open_members(PyTypeObject *type, PyObject *list, PyObject *rest, PyObject *kwargs)
+{
+    const Py_ssize_t count = PyTuple_Size(list);
+    PyObject *members = PyTuple_New(count);
+    for (Py_ssize_t i = 0; members && i < count; i++) {
+        struct py_dataset *member = open_member(type, PyTuple_GetItem(list, i), rest, kwargs);
+        if (member) {
+            PyTuple_SetItem(members, i, (PyObject *)member);
+            continue;
+        }
+        while (i--)
+            py_dataset_leave((struct py_dataset *)PyTuple_GetItem(members, i));
+        Py_CLEAR(members);
+    }
+    return members;
+}
+
+/* Joins self->members; false and an exception. */
+static bool join_members(struct py_dataset *self)
+{
+    struct dl2_dataset *members[DL2_DATASETS_MAX];
+    const char *paths[DL2_DATASETS_MAX];
+    struct dl2_error error = DL2_ERROR_INIT;
+    const Py_ssize_t count = PyTuple_Size(self->members);
+    PY_OWN PyObject *texts = PyList_New(0);
+    for (Py_ssize_t i = 0; texts && i < count && i < DL2_DATASETS_MAX; i++) {
+        struct py_dataset *member = (struct py_dataset *)PyTuple_GetItem(self->members, i);
+        PY_OWN PyObject *text = NULL;
+        if (!PyUnicode_FSConverter(path_of(member), &text) || PyList_Append(texts, text) < 0)
+            return false;
+        members[i] = member->dataset;
+        paths[i] = PyBytes_AsString(text);
+    }
+    int status;
+    if (!texts)
+        return false;
+    Py_BEGIN_ALLOW_THREADS status =
+        dl2_dataset_join(members, paths, (size_t)count, &self->dataset, &error);
+    Py_END_ALLOW_THREADS if (status < 0) py_raise(py_state_of(py_type_of(self)), &error);
+    return status == DL2_OK;
+}
+
+/* Dataset([...], split, ...): the other arguments are of the paths, but for select. */
+static PyObject *new_joined(PyTypeObject *type, PyObject *given, PyObject *args, PyObject *kwargs)
+{
+    const Py_ssize_t size = PyTuple_Size(args);
+    PY_OWN PyObject *own = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    PY_OWN PyObject *rest = PyTuple_GetSlice(args, 1, size > 1 ? size : 1);
+    PY_OWN PyObject *list = PySequence_Tuple(given), *first = list ? PyTuple_Pack(1, list) : NULL;
+    PY_OWN PyObject *select = Py_XNewRef(own ? PyDict_GetItemString(own, "select") : NULL);
+    if (!own || !rest || !first)
+        return NULL;
+    if (size == 0)
+        PyDict_DelItemString(own, "path");
+    if (select)
+        PyDict_DelItemString(own, "select");
+    if (py_is_opened(py_state_of(type), given) && PyTuple_Size(rest) + PyDict_Size(own))
+        return PyErr_Format(PyExc_ValueError,
+                            "split and other options go with paths: a dl2.Dataset "
+                            "was made with its own");
+    PyObject *members = open_members(type, list, rest, own);
+    struct py_dataset *self = members ? (struct py_dataset *)PyType_GenericAlloc(type, 0) : NULL;
+    if (!self)
+        return NULL;
+    self->members = members;
+    self->args = PySequence_Concat(first, rest);
+    self->kwargs = Py_NewRef(own);
+    if (!self->args || !join_members(self) || !warn_of(self->dataset, "datasets", true) ||
+        !select_samples(self, select))
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* ---- One dataset */
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path",           "split",           "val_fraction",
@@ -199,8 +319,14 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     options.subset.fraction = 1;
     const char *subset_name = "draw", *kind_name = "auto";
     int images_only = 1;
-    if (!check_names(kwargs, names) ||
-        !PyArg_ParseTupleAndKeywords(
+    if (!check_names(kwargs, names))
+        return NULL;
+    PyObject *given = PyTuple_Size(args) ? PyTuple_GetItem(args, 0)
+                      : kwargs           ? PyDict_GetItemString(kwargs, "path")
+                                         : NULL;
+    if (given && is_list(given))
+        return new_joined(type, given, args, kwargs);
+    if (!PyArg_ParseTupleAndKeywords(
             args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzz:Dataset", names, PyUnicode_FSConverter, &path,
             &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
             &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
@@ -441,8 +567,7 @@ static PyObject *dataset_getnewargs(struct py_dataset *self, PyObject *Py_UNUSED
 
 static PyObject *dataset_repr(struct py_dataset *self)
 {
-    PyObject *path = PyTuple_Size(self->args) ? PyTuple_GetItem(self->args, 0)
-                                              : PyDict_GetItemString(self->kwargs, "path");
+    PyObject *path = path_of(self);
     if (!self->dataset || self->closing)
         return PyUnicode_FromFormat("<dl2.Dataset %R, closed>", path);
     return PyUnicode_FromFormat("<dl2.Dataset %R: %zu samples in %u classes>", path,
@@ -630,6 +755,13 @@ PyDoc_STRVAR(
     "and its class's number or -1; dataset[-1] is the last. Of a clip it is ([bytes], label), "
     "with\n"
     "the bytes of all frames.\n\n"
+    "path          or a list of paths and dl2.Datasets, which are joined: the samples of the "
+    "first,\n"
+    "              then those of the next, with keys NAME/KEY. Classes are joined by name: the\n"
+    "              first dataset's keep their numbers, new names follow. Other arguments are of\n"
+    "              each path, but `select`, which is of all. ValueError for datasets that don't "
+    "go\n"
+    "              together, and for the same one twice\n"
     "split         'all', 'train', 'val', 'test' or the name of another split\n"
     "val_fraction  of each class is for validation where no folder says what is; a\n"
     "              UserWarning says so, unless val_fraction is given. Where it is given, it also\n"

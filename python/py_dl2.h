@@ -124,7 +124,10 @@ struct py_dataset {
     bool closing;                              /* when the last of them ends */
     unsigned told;           /* rows of dl2_unusual_rows() that it has warned of */
     PyObject *args, *kwargs; /* that it was made with */
+    PyObject *members;       /* a tuple of the datasets that it joins; NULL: none */
 };
+/* Is it a dataset, or are all of a list? */
+bool py_is_opened(const struct py_state *state, PyObject *given);
 extern PyType_Spec py_dataset_spec;
 extern PyStructSequence_Desc py_sample_desc;
 /* Counts one more user; false and ValueError where it is closed. */

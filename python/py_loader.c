@@ -21,9 +21,13 @@ static struct py_dataset *open_dataset(const struct py_state *state,
                                        const struct py_arguments *given,
                                        const struct dl2_loader_config *config)
 {
-    if (Py_IS_TYPE(given->dataset, state->dataset)) {
+    if (py_is_opened(state, given->dataset)) {
         if (given->split == Py_None && given->val_fraction == Py_None)
-            return (struct py_dataset *)Py_NewRef(given->dataset);
+            return (
+                struct py_dataset *)(Py_IS_TYPE(given->dataset, state->dataset)
+                                         ? Py_NewRef(given->dataset)
+                                         : PyObject_CallFunctionObjArgs((PyObject *)state->dataset,
+                                                                        given->dataset, NULL));
         PyErr_SetString(PyExc_ValueError, "split and val_fraction go with a path: a dl2.Dataset "
                                           "was made with its own");
         return NULL;
@@ -228,11 +232,13 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyMem_Free(weights);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
-    const char *warning = status < 0 || PyErr_Occurred() || !self->loader
-                              ? NULL
-                              : dl2_loader_boxes_warning(self->loader);
+    const bool made = status == DL2_OK && !PyErr_Occurred() && self->loader;
+    const char *warning = made ? dl2_loader_boxes_warning(self->loader) : NULL;
+    const char *note = made ? dl2_loader_shares_note(self->loader) : NULL;
     if (warning)
         PyErr_WarnFormat(PyExc_UserWarning, 1, "boxes: %s", warning);
+    if (note && !PyErr_Occurred())
+        PyErr_WarnFormat(PyExc_UserWarning, 1, "shares: %s", note);
     if (PyErr_Occurred() || !keep_augment(self) || !keep_external(self, given.external))
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -613,38 +619,38 @@ static PyObject *loader_state(struct py_loader *self, PyObject *Py_UNUSED(unused
         Py_XDECREF(missing);
         return NULL;
     }
-    return Py_BuildValue("{s:K,s:K,s:I,s:N,s:N,"
-                         "s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O,s:K,s:I,s:I,s:O}}",
-                         "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step,
-                         "next", at.next, "missing", missing, "settings", settings, "order", "seed",
-                         (unsigned long long)of->seed, "dataset", (unsigned long long)of->dataset,
-                         "samples", of->samples, "batch", of->batch, "rank", of->rank, "world",
-                         of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
-                         of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
-                         of->drop_last ? Py_True : Py_False, "sample_weights",
-                         (unsigned long long)of->weights, "repeats", of->repeats, "num_samples",
-                         of->draws, "balanced", of->balanced ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{s:K,s:K,s:I,s:N,s:N,"
+        "s:{s:K,s:K,s:I,s:I,s:I,s:I,s:I,s:I,s:O,s:O,s:K,s:I,s:I,s:O,s:K}}",
+        "epoch", (unsigned long long)at.epoch, "step", (unsigned long long)at.step, "next", at.next,
+        "missing", missing, "settings", settings, "order", "seed", (unsigned long long)of->seed,
+        "dataset", (unsigned long long)of->dataset, "samples", of->samples, "batch", of->batch,
+        "rank", of->rank, "world", of->world, "shuffle_chunk", of->shuffle_chunk, "shuffle_window",
+        of->shuffle_window, "train", of->train ? Py_True : Py_False, "drop_last",
+        of->drop_last ? Py_True : Py_False, "sample_weights", (unsigned long long)of->weights,
+        "repeats", of->repeats, "num_samples", of->draws, "balanced",
+        of->balanced ? Py_True : Py_False, "shares", (unsigned long long)of->shares);
 }
 
 /* O&: the dict that loader_state() makes of an order. */
 static int to_order(PyObject *object, void *out)
 {
-    static char *names[] = {
-        "seed",           "dataset",       "samples",        "batch",    "rank",
-        "world",          "shuffle_chunk", "shuffle_window", "train",    "drop_last",
-        "sample_weights", "repeats",       "num_samples",    "balanced", NULL};
+    static char *names[] = {"seed",        "dataset",   "samples",        "batch",
+                            "rank",        "world",     "shuffle_chunk",  "shuffle_window",
+                            "train",       "drop_last", "sample_weights", "repeats",
+                            "num_samples", "balanced",  "shares",         NULL};
     struct dl2_loader_order *order = out;
     int train, drop_last, balanced = 0; /* a state of an older version has no choice of samples */
     PY_OWN PyObject *none = PyTuple_New(0);
     const bool parsed =
         none && PyDict_Check(object) &&
         PyArg_ParseTupleAndKeywords(
-            none, object, "O&O&O&O&O&O&O&O&pp|O&O&O&p:resume", names, py_to_uint64, &order->seed,
+            none, object, "O&O&O&O&O&O&O&O&pp|O&O&O&pO&:resume", names, py_to_uint64, &order->seed,
             py_to_uint64, &order->dataset, py_to_unsigned, &order->samples, py_to_unsigned,
             &order->batch, py_to_unsigned, &order->rank, py_to_unsigned, &order->world,
             py_to_unsigned, &order->shuffle_chunk, py_to_unsigned, &order->shuffle_window, &train,
             &drop_last, py_to_uint64, &order->weights, py_to_unsigned, &order->repeats,
-            py_to_unsigned, &order->draws, &balanced);
+            py_to_unsigned, &order->draws, &balanced, py_to_uint64, &order->shares);
     if (parsed) {
         order->train = train;
         order->drop_last = drop_last;

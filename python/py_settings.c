@@ -92,6 +92,22 @@ static bool to_range(const char *what, PyObject *object, double out[2])
     return !PyErr_Occurred();
 }
 
+/* A number for each dataset, from a sequence or None. */
+static bool to_shares(const char *what, PyObject *object, struct dl2_dataset_shares *out)
+{
+    if (object == Py_None)
+        return true;
+    PY_OWN PyObject *tuple = PySequence_Tuple(object);
+    const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
+    if (tuple && (!count || count > DL2_DATASETS_MAX))
+        PyErr_Format(PyExc_ValueError, "%s has %zd numbers: one for each dataset, at most %d", what,
+                     count, DL2_DATASETS_MAX);
+    for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
+        out->of[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
+    out->count = (unsigned)count;
+    return !PyErr_Occurred();
+}
+
 /* `what` of each channel, from a sequence or None. */
 static bool to_channels(const char *what, PyObject *sequence, unsigned channels, float out[3])
 {
@@ -159,6 +175,8 @@ static bool take(const struct dl2_loader_setting *setting, PyObject *object,
         return to_range(setting->name, object, out);
     case DL2_SETTING_CHANNELS:
         return to_channels(setting->name, object, into->loader.channels, out);
+    case DL2_SETTING_SHARES:
+        return to_shares(setting->name, object, out);
     case DL2_SETTING_CHOICE:
         return to_choice(setting, object, out);
     case DL2_SETTING_TEXT:
@@ -295,7 +313,8 @@ bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments,
             }
         }
     if (arguments->dataset == Py_None) {
-        PyErr_SetString(PyExc_TypeError, "Loader() needs a dataset: a path or a dl2.Dataset");
+        PyErr_SetString(PyExc_TypeError,
+                        "Loader() needs a dataset: a path, a dl2.Dataset, or a list of these");
         return false;
     }
     if (!(into->hold_timeout >= 0)) {
@@ -342,6 +361,14 @@ PyObject *py_size_of(const struct dl2_loader_config *config)
                          : PyLong_FromUnsignedLong(config->height);
 }
 
+static PyObject *shares_of(const struct dl2_dataset_shares *shares)
+{
+    PyObject *tuple = shares->count ? PyTuple_New(shares->count) : Py_NewRef(Py_None);
+    for (unsigned i = 0; tuple && i < shares->count; i++)
+        py_put(&tuple, i, PyFloat_FromDouble(shares->of[i]));
+    return tuple;
+}
+
 static PyObject *value_of(const struct dl2_loader_setting *setting, const struct py_settings *from)
 {
     const void *at = (const char *)from + setting->offset;
@@ -360,6 +387,8 @@ static PyObject *value_of(const struct dl2_loader_setting *setting, const struct
         return Py_BuildValue("(dd)", ((const double *)at)[0], ((const double *)at)[1]);
     case DL2_SETTING_CHANNELS:
         return channels_of(&from->loader, at);
+    case DL2_SETTING_SHARES:
+        return shares_of(at);
     case DL2_SETTING_TEXT:
     case DL2_SETTING_NAMES:
         return *(const char *const *)at ? PyUnicode_FromString(*(const char *const *)at)

@@ -38,7 +38,7 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 Sidecars = Dict[str, Any]  # lists of bytes by extension, and "crop_boxes", "masks" and "indices", tensors
 Batch = Union[Tuple[torch.Tensor, Any], Tuple[torch.Tensor, Any, Sidecars]]  # targets: a tensor, or dicts
-Path = Union[str, "os.PathLike[str]", dl2.Dataset]
+Path = Union[str, "os.PathLike[str]", dl2.Dataset, Sequence[Union[str, "os.PathLike[str]", dl2.Dataset]]]
 
 _DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
            torch.bfloat16: "bfloat16"}
@@ -206,7 +206,8 @@ class _Sampler(data.Sampler):
 class Loader(data.IterableDataset):
     """Epochs of (images, targets), ready for a network.
 
-    path         a folder, packed dataset or dl2.Dataset, as dl2.Loader takes it
+    path         a folder, packed dataset or dl2.Dataset, as dl2.Loader takes it, or a list of these,
+                 which are loaded as one: every sample once an epoch, or by `shares`, such as (0.7, 0.3)
     batch_size   images in a batch; the last of an epoch may hold fewer, unless drop_last
     image_size   pixels of a square's side, or (height, width)
     train        shuffle, crop at random and flip; else resize and crop the middle, or with
@@ -661,7 +662,7 @@ def _pillow(pixels: dl2.Array) -> Any:
 class Dataset(data.Dataset):
     """A map-style dataset: dataset[i] is (image, target), as torchvision's ImageFolder has it.
 
-    path, split       as dl2.Dataset takes them: a folder or a packed dataset; 'train', 'val',
+    path, split       as dl2.Dataset takes them: a folder, a packed dataset or a list; 'train', 'val',
                       'test' or 'all'
     transform         called with a Pillow image, upright and RGB; None: the Pillow image itself
     target_transform  called with the number of the class

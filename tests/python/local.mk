@@ -5,7 +5,7 @@ EXTRA_DIST += tests/python/copy_into_shards.py tests/python/copy_into_shards.sh 
 	tests/python/frameworks.sh tests/python/hub.sh tests/python/module.sh tests/python/optuna.sh tests/python/other_torch.sh \
 	tests/python/python.sh \
 	tests/python/small_dataset.py tests/python/study.sh tests/python/test_study.py tests/python/test_sensitivity.py tests/python/test_arrays.py tests/python/test_boxes.py tests/python/test_calls.py tests/python/test_clips.py tests/python/test_videos.py tests/python/test_dataset.py \
-	tests/python/test_epochs.py tests/python/test_frameworks.py tests/python/test_hub.py tests/python/test_images.py tests/python/test_volumes.py tests/python/test_torch.py tests/python/torch.sh \
+	tests/python/test_epochs.py tests/python/test_frameworks.py tests/python/test_hub.py tests/python/test_images.py tests/python/test_joined.py tests/python/test_volumes.py tests/python/test_torch.py tests/python/torch.sh \
 	tests/python/train_plain.py tests/python/wheel.sh
 
 # dl2._decoders with a stand-in for a card.

@@ -5,4 +5,4 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/python/module.sh"
 need_python numpy python3-numpy
-PYTHONPATH=$PYTHONPATH:$srcdir/tests/python "$PYTHON3" -m unittest -v test_images test_boxes test_epochs test_arrays test_dataset test_calls test_clips test_videos test_volumes
+PYTHONPATH=$PYTHONPATH:$srcdir/tests/python "$PYTHON3" -m unittest -v test_images test_boxes test_epochs test_arrays test_dataset test_calls test_clips test_videos test_volumes test_joined
