@@ -66,9 +66,8 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     double epochs = 0;
     for (size_t i = 0; i < c->data.stage_count; i++)
         epochs += c->data.stages[i].epochs;
-    json_object_set_new(a, "data",
-                        staged || !c->data.stages[0].path ? json_null()
-                                                          : dl2_json_text(c->data.stages[0].path));
+    const char *data = c->data.joined_count ? run->stream->stages[0].path : c->data.stages[0].path;
+    json_object_set_new(a, "data", staged || !data ? json_null() : dl2_json_text(data));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
     json_object_set_new(a, "epochs", dl2_json_real(epochs));
     json_object_set_new(a, "classes", json_integer(run->stream->classes));

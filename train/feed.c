@@ -200,3 +200,8 @@ void dl2_feed_epoch_bad(const struct dl2_feed *feed, double out[2])
     out[0] = (double)samples;
     out[1] = (double)bad;
 }
+
+const char *dl2_feed_shares_note(const struct dl2_feed *feed)
+{
+    return feed->loader ? dl2_loader_shares_note(feed->loader) : NULL;
+}

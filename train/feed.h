@@ -35,6 +35,7 @@ void dl2_feed_release(struct dl2_feed *feed, struct dl2_batch *batch);
 void dl2_feed_get_stats(const struct dl2_feed *feed, struct dl2_loader_stats *stats);
 void dl2_feed_stats_reset(struct dl2_feed *feed);
 const char *const *dl2_feed_bad(const struct dl2_feed *feed, size_t *count);
+const char *dl2_feed_shares_note(const struct dl2_feed *feed);
 /* As dl2_loader_epoch_bad(): samples, and bad ones. */
 void dl2_feed_epoch_bad(const struct dl2_feed *feed, double out[2]);
 

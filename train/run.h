@@ -38,9 +38,13 @@
 #include "train/trainer.h"
 
 struct dl2_run_data {
-    const char *path; /* NULL: noise without a dataset */
-    char *name;       /* the variant's */
+    const char *path; /* NULL: noise without a dataset; of joined ones "a, b" */
+    char *name;       /* the variant's, "a+b" */
     struct dl2_dataset *dataset;
+    /* What `dataset` joins; else NULL and 0. And `path`, if it is made of several. */
+    struct dl2_dataset **members;
+    size_t member_count;
+    char *paths;
     uint64_t images, bytes;
     uint64_t samples, times; /* dl2_dataset_hash() */
     /* A stage's: */

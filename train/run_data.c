@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream's datasets, their partitions, and the feeds of batches from them. */
 #include "codec/codec.h"
+#include "common/scope.h"
 #include "dataset/subset_options.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
@@ -36,6 +37,8 @@ static bool any_dataset(const struct dl2_train_data *data, bool (*is)(const char
     bool any = false;
     for (size_t i = 0; i < data->stage_count; i++)
         any = any || (data->stages[i].path && is(data->stages[i].path));
+    for (size_t i = 0; i < data->joined_count; i++)
+        any = any || is(data->joined[i]);
     for (size_t i = 0; i < data->val_count; i++)
         any = any || is(data->val[i]);
     return any;
@@ -88,9 +91,9 @@ static void note_short_clips(const struct dl2_stream *stream, const struct dl2_r
                      (unsigned long long)wanted);
 }
 
-static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
-                        const char *path, const char *split, const struct dl2_subset *subset,
-                        struct dl2_error *error)
+static int open_one(const struct dl2_stream *stream, const char *path, const char *split,
+                    const struct dl2_subset *subset, struct dl2_dataset **out,
+                    struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
@@ -98,9 +101,8 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.split_seed = stream->config->data.split_seed;
     if (subset)
         options.subset = *subset;
-    options.remote =
-        dl2_remote_options_of(&stream->config->data.remote, path,
-                              any_dataset(&stream->config->data, dl2_is_address));
+    options.remote = dl2_remote_options_of(&stream->config->data.remote, path,
+                                           any_dataset(&stream->config->data, dl2_is_address));
     if (dl2_members_are_chosen(&stream->config->data.members))
         options.members =
             dl2_members_of(&stream->config->data.members, path,
@@ -111,20 +113,69 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.samples = stream->config->data.samples;
     options.sidecars = stream->config->loader.mask;
     options.decode_slice = sees_volumes(stream->config) ? dl2_gray_decode : NULL;
-    data->path = path;
-    data->name = dl2_dataset_variant_name(path);
-    if (!data->name)
-        return dl2_error_memory(error, "a training run");
-    int status = dl2_dataset_open(path, &options, &data->dataset, error);
+    int status = dl2_dataset_open(path, &options, out, error);
     if (status == DL2_ERR_ARGUMENT && stream->config->run.origin_splits) {
         options.val_fraction = DL2_VAL_FRACTION_UNSET; /* a split of its own needs no fraction */
         options.split_seed = 0;
         dl2_error_clear(error);
-        status = dl2_dataset_open(path, &options, &data->dataset, error);
+        status = dl2_dataset_open(path, &options, out, error);
     }
-    DL2_TRY(status);
+    return status;
+}
+
+/* Puts "BEFORE, NEXT" in the place of *text, NULL before the first. */
+static int add_text(char **text, const char *between, const char *next, struct dl2_error *error)
+{
+    char *longer;
+    DL2_TRY(dl2_format(&longer, error, "%s%s%s", *text ? *text : "", *text ? between : "", next));
+    free(*text);
+    *text = longer;
+    return DL2_OK;
+}
+
+/* Opens the paths, of which there are several, and joins them. */
+static int open_joined(const struct dl2_stream *stream, struct dl2_run_data *data,
+                       const char *const *paths, size_t count, const char *split,
+                       const struct dl2_subset *subset, struct dl2_error *error)
+{
+    DL2_TRY(DL2_NEW(&data->members, count, "a training run", error));
+    for (; data->member_count < count; data->member_count++) {
+        const char *path = paths[data->member_count];
+        struct dl2_dataset **member = &data->members[data->member_count];
+        char *name = dl2_dataset_variant_name(path);
+        int status = name ? add_text(&data->name, "+", name, error)
+                          : dl2_error_memory(error, "a training run");
+        free(name);
+        DL2_TRY(status);
+        DL2_TRY(add_text(&data->paths, ", ", path, error));
+        DL2_TRY(open_one(stream, path, split, subset, member, error));
+    }
+    data->path = data->paths;
+    for (size_t i = 0; i < count && stream->runs[0].events.opened && !was_opened(stream, data); i++)
+        stream->runs[0].events.opened(stream->runs[0].events.context, paths[i], data->members[i]);
+    return dl2_dataset_join(data->members, paths, count, &data->dataset, error);
+}
+
+/* `more` paths are joined to the first. */
+static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
+                        const char *path, size_t more, const char *split,
+                        const struct dl2_subset *subset, struct dl2_error *error)
+{
+    data->path = path;
+    if (more) {
+        DL2_AUTO_FREE const char **paths = NULL;
+        DL2_TRY(DL2_NEW(&paths, more + 1, "a training run", error));
+        paths[0] = path;
+        memcpy(paths + 1, stream->config->data.joined, more * sizeof *paths);
+        DL2_TRY(open_joined(stream, data, paths, more + 1, split, subset, error));
+    } else {
+        data->name = dl2_dataset_variant_name(path);
+        if (!data->name)
+            return dl2_error_memory(error, "a training run");
+        DL2_TRY(open_one(stream, path, split, subset, &data->dataset, error));
+    }
     if (stream->runs[0].events.opened && !was_opened(stream, data))
-        stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
+        stream->runs[0].events.opened(stream->runs[0].events.context, data->path, data->dataset);
     DL2_TRY(check_kind(stream->config, data, error));
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
@@ -136,7 +187,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "
                              "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
-                             path, path, path);
+                             data->path, path, path);
     return DL2_OK;
 }
 
@@ -203,8 +254,8 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
             stream->classes = config->data.synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(stream, stage, config->data.stages[i].path, config->data.train_split,
-                             &config->data.subset, error));
+        DL2_TRY(open_dataset(stream, stage, config->data.stages[i].path, config->data.joined_count,
+                             config->data.train_split, &config->data.subset, error));
         DL2_TRY(check_classes(&stream->stages[0], stage, config->loader.mask != NULL, error));
         stream->classes = count_classes(config, stage);
     }
@@ -234,6 +285,21 @@ static bool overlap(const struct dl2_dataset *a, const struct dl2_dataset *b)
     return has_key(b, first_a.key) || has_key(a, first_b.key);
 }
 
+/* The same of what one or both join. */
+static bool any_overlap(const struct dl2_run_data *a, const struct dl2_run_data *b)
+{
+    bool found = false;
+    for (size_t i = 0; i < a->member_count; i++)
+        for (size_t k = 0; !found && k < (b->member_count ? b->member_count : 1); k++) {
+            const struct dl2_dataset *other = b->member_count ? b->members[k] : b->dataset;
+            const char *path = b->member_count ? dl2_dataset_member_path(b->dataset, k) : b->path;
+            found = !strcmp(dl2_dataset_member_path(a->dataset, i), path) &&
+                    overlap(a->members[i], other);
+        }
+    return found ||
+           (!a->member_count && !strcmp(a->path, b->path) && overlap(a->dataset, b->dataset));
+}
+
 /* Refuses to validate on images of a stage's dataset that are trained on. */
 static int check_splits(const struct dl2_stream *stream, const struct dl2_run_data *val,
                         struct dl2_error *error)
@@ -242,8 +308,7 @@ static int check_splits(const struct dl2_stream *stream, const struct dl2_run_da
     if (!strcmp(config->data.train_split, "train") && !strcmp(config->data.val_split, "val"))
         return DL2_OK;
     for (size_t i = 0; i < stream->stage_count; i++)
-        if (!strcmp(stream->stages[i].path, val->path) &&
-            overlap(stream->stages[i].dataset, val->dataset))
+        if (any_overlap(&stream->stages[i], val))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s: validation would be on images that are trained on: they are "
                                  "in the splits %s (--train-split) and %s (--val-split); name "
@@ -264,8 +329,9 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
     DL2_TRY(DL2_NEW(&stream->val, count, "a training run", error));
     for (size_t i = 0; i < count; i++) {
         stream->val_count = i + 1;
-        DL2_TRY(
-            open_dataset(stream, &stream->val[i], paths[i], config->data.val_split, NULL, error));
+        DL2_TRY(open_dataset(stream, &stream->val[i], paths[i],
+                             config->data.val_count ? 0 : config->data.joined_count,
+                             config->data.val_split, NULL, error));
         DL2_TRY(check_classes(dl2_stream_first_data(stream), &stream->val[i],
                               config->loader.mask != NULL, error));
         DL2_TRY(check_splits(stream, &stream->val[i], error));
@@ -484,6 +550,9 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
             ? dl2_feed_create_synthetic(data->images, stream->classes, dl2_run_labels_pixels(run),
                                         &config, &source->feed, error)
             : dl2_feed_create(data->dataset, &config, &source->feed, error);
+    const char *note = status == DL2_OK ? dl2_feed_shares_note(source->feed) : NULL;
+    if (note && source == stream->sources)
+        dl2_run_note(run, "--shares: %s", note);
     return dl2_stream_agree(stream, status, error);
 }
 
@@ -532,8 +601,11 @@ static void close_data(struct dl2_run_data *data, size_t count)
     for (size_t i = 0; i < count; i++) {
         free(data[i].name);
         dl2_decoded_destroy(data[i].decoded);
-        if (data[i].dataset)
-            dl2_dataset_close(data[i].dataset);
+        dl2_dataset_close(data[i].dataset);
+        for (size_t k = 0; k < data[i].member_count; k++)
+            dl2_dataset_close(data[i].members[k]);
+        free(data[i].members);
+        free(data[i].paths);
     }
     free(data);
 }

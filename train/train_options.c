@@ -59,15 +59,31 @@ struct dl2_train_settings dl2_train_defaults(void)
 
 /* ---- Values ---- */
 
+static int add_path(const char *text, const char *const **list, size_t *count,
+                    struct dl2_error *error)
+{
+    const char **grown = dl2_realloc((void *)*list, *count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_memory(error, "options");
+    grown[(*count)++] = text;
+    *list = grown;
+    return DL2_OK;
+}
+
 static int add_val(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_train_config *config = value;
-    const char **grown =
-        dl2_realloc((void *)config->data.val, config->data.val_count + 1, sizeof *config->data.val);
-    if (!grown)
-        return dl2_error_memory(error, "options");
-    grown[config->data.val_count++] = text;
-    config->data.val = grown;
+    return add_path(text, &config->data.val, &config->data.val_count, error);
+}
+
+/* The first is the stage's, and the others are joined to it. */
+static int add_data(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_train_settings *settings = value;
+    struct dl2_train_data *data = &settings->config.data;
+    if (settings->data)
+        return add_path(text, &data->joined, &data->joined_count, error);
+    settings->data = text;
     return DL2_OK;
 }
 
@@ -78,6 +94,12 @@ static json_t *show_val(const void *value)
     for (size_t i = 0; i < config->data.val_count; i++)
         json_array_append_new(array, dl2_json_text(config->data.val[i]));
     return array;
+}
+
+static json_t *show_data(const void *value)
+{
+    const struct dl2_train_settings *settings = value;
+    return settings->data ? dl2_json_text(settings->data) : json_null();
 }
 
 /* Appends a stage, with its own copy of the path's first `length` bytes. */
@@ -302,13 +324,22 @@ enum { TRAINS = DL2_TRAINING | DL2_MEASURING, VALIDATES = DL2_TRAINING | DL2_EVA
 
 const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for data:"},
-    {DL2_OPTION_TEXT, "data", 'd', "DIR",
+    {DL2_OPTION_PARSE, "data", 'd', "DIR",
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
      "validation, such folders of volumes (.npy, .nii, .nii.gz), a folder of IDX files, packed "
      "images, or postgresql://HOST/DATABASE?table=NAME; "
-     "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
-     GIVEN(data), .commands = TRAINS, .also = "dataset,root,train-dir,folder", .basic = true},
+     "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter; "
+     "given several times, the datasets are trained on as one, with --shares or every image once",
+     0, .parse = add_data, .show = show_data, .commands = TRAINS,
+     .also = "dataset,root,train-dir,folder", .basic = true},
+    {DL2_OPTION_PARSE, "shares", 0, "N,N,...",
+     "Share of each --data, in their order, in the images of an epoch, such as 0.7,0.3: an epoch "
+     "has as many images as all have together, or --num-samples; images of a dataset that is too "
+     "small for its share come again",
+     AT(loader.shares), .parse = dl2_parse_shares, .show = dl2_show_shares,
+     .unset = "every image once", .roles = RUN, .commands = TRAINS,
+     .also = "proportions,probabilities,probs"},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
      .show = show_val, .unset = "the dataset's own", .commands = VALIDATES, .basic = true},
@@ -773,6 +804,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct dl2_option_rule rules[] = {
         {settings->data, "stages", "excludes --data"},
+        {!config->data.joined_count, "shares", "needs --data several times"},
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
          "goes with a stage of --stages, like photos:45:freeze"},
@@ -956,5 +988,6 @@ void dl2_train_options_free(struct dl2_train_config *config)
 {
     drop_stages(config);
     free((void *)config->data.val);
+    free((void *)config->data.joined);
     json_decref(config->run.origin);
 }

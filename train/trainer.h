@@ -63,7 +63,10 @@ struct dl2_train_stage {
 struct dl2_train_data {
     const struct dl2_train_stage *stages; /* at least one */
     size_t stage_count;
-    const char *const *val; /* datasets to validate on; none: the last stage's */
+    /* Datasets that are joined to the only stage's (dl2_dataset_join()). */
+    const char *const *joined;
+    size_t joined_count;
+    const char *const *val; /* datasets to validate on; none: the last stage's, joined as well */
     size_t val_count;
     const char *train_split, *val_split; /* names of splits of the datasets */
     double val_fraction;                 /* of training images: see dataset.h */

@@ -47,6 +47,39 @@ expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages d
     --resume
 same staged/$CK cut/$CK "stages, resumed"
 
+# Several datasets as one, validated together: 48 and 32 images of three classes and of four.
+expect 0 run -d data -d four -e 2 --out union
+[ "$(field union/$REPORT variant)" = data+four ] || fail "the names of joined datasets"
+[ "$(field union/$REPORT classes)" = 4 ] || fail "the classes of joined datasets"
+[ "$(field union/$REPORT train_images)" = 80 ] || fail "the images of joined datasets"
+[ "$(field union/$REPORT val_images)" = 23 ] || fail "the validation images of joined datasets"
+grep -q '^ *"data": "data, four"' union/$REPORT || fail "the paths of joined datasets"
+grep -q 'data, four: four adds 1 class, from number 3 on' "$work/err" || fail "no word of the classes that were added"
+expect 0 run -d data -d four -e 2 --shares 1,3 --out shares
+grep -q "shares: 60 of an epoch's 80 samples are of four, which has 32: each comes 1.88 times" "$work/err" ||
+    fail "images come again, and nothing says so"
+differ union/$CK shares/$CK "--shares"
+expect 0 run -d data -d four -e 2 --shares 2,6 -j 1 --out again
+same shares/$CK again/$CK "equal shares, with other workers"
+expect 0 run -d data -d four -e 2 --shares 1,3 --out parts --run-epochs 0.5
+expect 1 run -d data -d four -e 2 --shares 1,2 --out parts --resume
+expect 0 run -d data -d four -e 2 --shares 1,3 --out parts --resume
+same shares/$CK parts/$CK "shares, resumed in the middle of an epoch"
+expect 0 run -d data -d other -e 2 --shares 1,1 --num-samples 24 --val data --out apart
+[ "$(field apart/$REPORT val_images)" = 15 ] || fail "--val beside joined datasets"
+expect 2 run -d data --shares 1,3
+grep -q -e '--shares needs --data several times' "$work/err" || fail "--shares of one dataset"
+expect 2 run -d data -d other --shares 1,nan
+expect 2 run -d data -d other --shares 1,0
+expect 2 run -d data -d other --shares 1,3 --repeats 2
+expect 2 run -d data -d other --shares 1,3 --partition 1/2
+expect 1 run -d data -d other --shares 1,2,3 --out wrong
+grep -q 'there are 3 shares for 2 datasets' "$work/err" || fail "shares of no dataset"
+expect 1 run -d data -d ./data --out wrong
+grep -q 'data and ./data are the same dataset' "$work/err" || fail "one dataset twice"
+expect 1 run -d data -d four --val-split all --val four --out wrong
+grep -q 'validation would be on images that are trained on' "$work/err" || fail "validation on joined training images"
+
 # One tree is split, by part and seed.
 expect 0 run -d flat --out flat
 [ "$(field flat/$REPORT val_images)" = 12 ] || fail "a fifth of sixty is not kept for validation"
