@@ -56,6 +56,8 @@ struct dl2_reader {
     /* As dl2_dataset_sidecar_sum() and dl2_dataset_ignored(). NULL: 0. */
     uint64_t (*sidecar_sum)(const struct dl2_dataset *dataset, size_t number);
     size_t (*ignored)(const struct dl2_dataset *dataset);
+    /* As dl2_dataset_remote_stats(). NULL: those of dataset->remote. */
+    bool (*remote_stats)(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
     /* NULL: samples do not lie in files. */
     bool (*locate)(const struct dl2_dataset *dataset, size_t number,
                    const struct dl2_slice_range *slices, struct dl2_location *location);
@@ -261,9 +263,6 @@ const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number);
 uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length);
 /* Clip `index` of the split that an image is a frame of. */
 size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image);
-
-/* joined.c: dl2_dataset_remote_stats() of all datasets together. */
-bool dl2_joined_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
 /* ---- choose.c: which images the dataset has; count, chosen and clips are those of all before */
 

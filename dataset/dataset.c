@@ -332,8 +332,8 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
 
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)
 {
-    if (dataset->members)
-        return dl2_joined_remote_stats(dataset, stats);
+    if (dataset->container->reader->remote_stats)
+        return dataset->container->reader->remote_stats(dataset, stats);
     if (dataset->remote)
         dl2_remote_get_stats(dataset->remote, stats);
     return dataset->remote;

@@ -105,6 +105,30 @@ static size_t joined_ignored(const struct dl2_dataset *dataset)
     return ignored;
 }
 
+static bool joined_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)
+{
+    const struct joined *joined = joined_of(dataset);
+    struct dl2_remote_stats sum = {0}, one;
+    bool remote = false;
+    for (size_t i = 0; i < joined->count; i++) {
+        if (!dl2_dataset_remote_stats(joined->members[i].dataset, &one))
+            continue;
+        remote = true;
+        sum.requests += one.requests;
+        sum.retries += one.retries;
+        sum.bytes += one.bytes;
+        sum.cache_hits += one.cache_hits;
+        sum.cache_misses += one.cache_misses;
+        sum.cache_bytes += one.cache_bytes;
+        sum.cache_damaged += one.cache_damaged;
+        sum.cache_lost += one.cache_lost;
+        sum.cache_reason = one.cache_reason ? one.cache_reason : sum.cache_reason;
+    }
+    if (remote)
+        *stats = sum;
+    return remote;
+}
+
 static bool joined_locate(const struct dl2_dataset *dataset, size_t number,
                           const struct dl2_slice_range *slices, struct dl2_location *location)
 {
@@ -163,6 +187,7 @@ static const struct dl2_reader joined_reader = {
     .read = joined_read,
     .sidecar_sum = joined_sidecar_sum,
     .ignored = joined_ignored,
+    .remote_stats = joined_remote_stats,
     .locate = joined_locate,
     .verify = joined_verify,
     .cuts = joined_cuts,
@@ -590,28 +615,4 @@ size_t dl2_dataset_member_of(const struct dl2_dataset *dataset, size_t index)
 const char *dl2_dataset_member_path(const struct dl2_dataset *dataset, size_t member)
 {
     return member < dataset->members ? joined_of(dataset)->members[member].path : NULL;
-}
-
-bool dl2_joined_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)
-{
-    const struct joined *joined = joined_of(dataset);
-    struct dl2_remote_stats sum = {0}, one;
-    bool remote = false;
-    for (size_t i = 0; i < joined->count; i++) {
-        if (!dl2_dataset_remote_stats(joined->members[i].dataset, &one))
-            continue;
-        remote = true;
-        sum.requests += one.requests;
-        sum.retries += one.retries;
-        sum.bytes += one.bytes;
-        sum.cache_hits += one.cache_hits;
-        sum.cache_misses += one.cache_misses;
-        sum.cache_bytes += one.cache_bytes;
-        sum.cache_damaged += one.cache_damaged;
-        sum.cache_lost += one.cache_lost;
-        sum.cache_reason = one.cache_reason ? one.cache_reason : sum.cache_reason;
-    }
-    if (remote)
-        *stats = sum;
-    return remote;
 }
