@@ -128,13 +128,17 @@ struct dl2_data_yaml {
     bool is_path_within; /* it is there, beside others on its line or on several */
 };
 
-/* Sets *path to the data.yaml of a dataset's folder, a string to free, or to NULL. A folder that is
- * called images or like a split may have it above, which *above tells. Not on a server. */
-int dl2_data_yaml_find(const struct dl2_dataset *dataset, char **path, bool *above,
-                       struct dl2_error *error);
+#define DL2_DATA_YAML   "data.yaml"
+#define DL2_CLASSES_TXT "classes.txt"
+
+/* Sets *path to the file `name` of a dataset's folder, a string to free, or to NULL. A folder that
+ * is called images or like a split may have it above, which *above tells. Not on a server. */
+int dl2_data_yaml_find(const struct dl2_dataset *dataset, const char *name, char **path,
+                       bool *above, struct dl2_error *error);
 
 /* Reads a file; free it after success alone. DL2_ERR_FORMAT names the line that is no YAML, and
- * names that are neither a list nor have whole numbers from 0 on. Without names there are none. */
+ * names that are neither a list nor have whole numbers from 0 on. Without names there are none. Of
+ * classes.txt, as LabelImg writes it, line n names class n, from 0; a blank one names none. */
 int dl2_data_yaml_read(const char *path, struct dl2_data_yaml *yaml, struct dl2_error *error);
 /* NULL: the class has no name. */
 const char *dl2_data_yaml_name(const struct dl2_data_yaml *yaml, int64_t label);
@@ -143,5 +147,25 @@ const char *dl2_data_yaml_name(const struct dl2_data_yaml *yaml, int64_t label);
 size_t dl2_data_yaml_misplaced(const struct dl2_data_yaml *yaml, const struct dl2_dataset *dataset,
                                const struct dl2_split_folder **folder);
 void dl2_data_yaml_free(struct dl2_data_yaml *yaml);
+
+/* What names the classes of a dataset's label files. */
+struct dl2_class_names {
+    struct dl2_data_yaml yaml;
+    char *yaml_path; /* of a data.yaml; NULL: there is none */
+    char *path;      /* the file that names the classes, that or classes.txt; NULL: none does */
+    bool is_above;   /* data.yaml lies above the dataset's folder */
+    char *warning;   /* what is wrong with these files, or NULL */
+};
+
+/*
+ * Finds data.yaml, whose names count, and every classes.txt: beside label files or images, or where
+ * data.yaml may be. DL2_ERR_FORMAT if, without names of data.yaml, two of them give a class two
+ * names.
+ */
+int dl2_class_names_find(const struct dl2_dataset *dataset, struct dl2_class_names *names,
+                         struct dl2_error *error);
+/* Reads the file that a user names. Free both after success alone. */
+int dl2_class_names_read(const char *path, struct dl2_class_names *names, struct dl2_error *error);
+void dl2_class_names_free(struct dl2_class_names *names);
 
 #endif

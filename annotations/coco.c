@@ -11,6 +11,7 @@
 #include "common/quote.h"
 #include "common/scope.h"
 #include "dataset/packed/label_field.h"
+#include "dataset/split.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -744,6 +745,39 @@ static int sort_absolute(const struct dl2_coco *coco, struct stem **absolute, si
     return DL2_OK;
 }
 
+/* A sample's path without extension, but with what a member's name has between its first dot and
+ * its last; a shard's name stands in the place of a folder's. `key`: its key, or what follows the
+ * split that the shard's name gave it. */
+static int print_long_name(const struct dl2_sample *sample, const char *key, char **name,
+                           struct dl2_error *error)
+{
+    const char *inner = dl2_ends_with(sample->path, "]") ? strrchr(sample->path, '[') : NULL;
+    const char *dot = inner ? strrchr(sample->extension, '.') : NULL;
+    DL2_AUTO_FREE char *file =
+        strndup(sample->path, inner ? (size_t)(inner - sample->path) : strlen(sample->path));
+    if (!file)
+        return dl2_error_memory(error, "names");
+    return dl2_format(name, error, "%.*s%s%s%s%.*s", (int)dl2_path_stem_length(file), file,
+                      inner ? "/" : "", inner ? key : "", dot ? "." : "",
+                      dot ? (int)(dot - sample->extension) : 0, sample->extension);
+}
+
+/* The image that a sample is by a name that has more than its key, or NULL. */
+static int find_longer(const struct stem *stems, size_t count, const struct dl2_sample *sample,
+                       const struct stem **found, struct dl2_error *error)
+{
+    const size_t top = strcspn(sample->key, "/");
+    const bool in_split = sample->key[top] && dl2_part_of_folder(sample->key, top);
+    const char *const keys[] = {sample->key, in_split ? sample->key + top + 1 : NULL};
+    *found = NULL;
+    for (size_t i = 0; i < 2 && keys[i] && !*found; i++) {
+        DL2_AUTO_FREE char *name = NULL;
+        DL2_TRY(print_long_name(sample, keys[i], &name, error));
+        *found = find_stem(stems, count, name);
+    }
+    return DL2_OK;
+}
+
 static int match_samples(struct reader *reader, const struct dl2_dataset *dataset,
                          const struct stem *stems, struct dl2_error *error)
 {
@@ -757,6 +791,8 @@ static int match_samples(struct reader *reader, const struct dl2_dataset *datase
         dl2_dataset_sample(dataset, i, &sample);
         const struct stem *stem = find_stem(stems, coco->facts.images, sample.key);
         stem = stem ? stem : find_absolute(absolute, count, sample.key);
+        if (!stem)
+            DL2_TRY(find_longer(stems, coco->facts.images, &sample, &stem, error));
         if (stem && images[stem->image].sample != NOWHERE) {
             dl2_dataset_sample(dataset, images[stem->image].sample, &other);
             note_ambiguous(reader, "%s and %s are both image '%s'", other.path, sample.path,

@@ -39,8 +39,26 @@ static size_t folder_length(const struct dl2_sample *sample)
     return slash ? (size_t)(slash - sample->path) : 0;
 }
 
-int dl2_data_yaml_find(const struct dl2_dataset *dataset, char **path, bool *above,
-                       struct dl2_error *error)
+/* Looks in a folder, and above it while it is called like one that the file lies above. */
+static int find_from(const char *folder, size_t length, const char *name, char **path, bool *above,
+                     struct dl2_error *error)
+{
+    *above = false;
+    for (bool again = true; again; *above = true) {
+        DL2_TRY(dl2_format(path, error, "%.*s%s%s", (int)length, folder, length ? "/" : "", name));
+        if (dl2_is_file(*path))
+            return DL2_OK;
+        free(*path);
+        *path = NULL;
+        const char *slash = memrchr(folder, '/', length);
+        again = length && slash != folder && is_below(folder, length);
+        length = slash ? (size_t)(slash - folder) : 0;
+    }
+    return DL2_OK;
+}
+
+int dl2_data_yaml_find(const struct dl2_dataset *dataset, const char *name, char **path,
+                       bool *above, struct dl2_error *error)
 {
     struct dl2_sample sample;
     *path = NULL;
@@ -48,19 +66,13 @@ int dl2_data_yaml_find(const struct dl2_dataset *dataset, char **path, bool *abo
     if (!dl2_dataset_count(dataset))
         return DL2_OK;
     dl2_dataset_sample(dataset, 0, &sample);
-    size_t length = folder_length(&sample);
-    for (bool again = length; again; *above = true) {
-        DL2_TRY(dl2_format(path, error, "%.*s%sdata.yaml", (int)length, sample.path,
-                           length ? "/" : ""));
-        if (dl2_is_file(*path))
-            return DL2_OK;
-        free(*path);
-        *path = NULL;
-        const char *slash = memrchr(sample.path, '/', length);
-        again = length && slash != sample.path && is_below(sample.path, length);
-        length = slash ? (size_t)(slash - sample.path) : 0;
-    }
-    return DL2_OK;
+    const size_t length = folder_length(&sample);
+    if (!length)
+        return DL2_OK;
+    DL2_TRY(find_from(sample.path, length, name, path, above, error));
+    DL2_AUTO_FREE char *folder = *path ? NULL : strndup(sample.path, length);
+    DL2_AUTO_FREE char *real = folder ? realpath(folder, NULL) : NULL;
+    return real ? find_from(real, strlen(real), name, path, above, error) : DL2_OK;
 }
 
 /* ---- What it has */
@@ -75,18 +87,24 @@ static int refuse(const yaml_node_t *node, const char *why, struct dl2_error *er
     return dl2_error_set(error, DL2_ERR_FORMAT, "line %zu: %s", node->start_mark.line + 1, why);
 }
 
+static int add_name(struct dl2_data_yaml *yaml, int64_t label, const char *name,
+                    struct dl2_error *error)
+{
+    DL2_TRY(dl2_grow(&yaml->classes, yaml->class_count, sizeof *yaml->classes, error));
+    struct dl2_box_class *class = &yaml->classes[yaml->class_count];
+    *class = (struct dl2_box_class){label, NULL};
+    DL2_TRY(dl2_format(&class->name, error, "%s", name));
+    yaml->class_count++;
+    return DL2_OK;
+}
+
 static int add_class(struct dl2_data_yaml *yaml, int64_t label, const yaml_node_t *name,
                      struct dl2_error *error)
 {
     const char *text = text_of(name);
     if (label < 0 || !text)
         return refuse(name, "names are a list, or lines such as '0: person'", error);
-    DL2_TRY(dl2_grow(&yaml->classes, yaml->class_count, sizeof *yaml->classes, error));
-    struct dl2_box_class *class = &yaml->classes[yaml->class_count];
-    *class = (struct dl2_box_class){label, NULL};
-    DL2_TRY(dl2_format(&class->name, error, "%s", text));
-    yaml->class_count++;
-    return DL2_OK;
+    return add_name(yaml, label, text, error);
 }
 
 /* "./images/train/" and Roboflow's "../train/images" without what leads to the folder. */
@@ -199,12 +217,33 @@ static int parse(const struct dl2_bytes *text, struct dl2_data_yaml *yaml, struc
     return status;
 }
 
+/* Names of classes.txt, a line each. A blank line has a number, too: LabelImg counts it. */
+static int parse_lines(struct dl2_bytes *text, struct dl2_data_yaml *yaml, struct dl2_error *error)
+{
+    static const char blanks[] = " \t\r";
+    int64_t label = 0;
+    DL2_TRY(dl2_text_begin(text, error));
+    for (char *line = (char *)text->data, *next = line; next; line = next, label++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        line += strspn(line, blanks);
+        for (size_t size = strlen(line); size && strchr(blanks, line[size - 1]);)
+            line[--size] = '\0';
+        if (*line)
+            DL2_TRY(add_name(yaml, label, line, error));
+    }
+    return DL2_OK;
+}
+
 int dl2_data_yaml_read(const char *path, struct dl2_data_yaml *yaml, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     *yaml = (struct dl2_data_yaml){0};
     DL2_TRY(dl2_file_read(path, MAX_BYTES, &text, error));
-    const int status = parse(&text, yaml, error);
+    const int status = strcmp(dl2_path_base(path), DL2_CLASSES_TXT) != 0
+                           ? parse(&text, yaml, error)
+                           : parse_lines(&text, yaml, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", path);
         dl2_data_yaml_free(yaml);

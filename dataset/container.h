@@ -201,9 +201,11 @@ struct dl2_dataset {
     bool is_in_order;        /* as dl2_dataset_is_in_order() */
     const char *label_field; /* of JSON, which gave the labels, the reader's; NULL: none did */
     char *remark;            /* more messages, of the reader, a line each; NULL: none */
-    char *mask_note;         /* of images that are masks of others, likewise */
+    char *name_note;         /* of masks and label files by other names or elsewhere, likewise */
     char *aside;             /* and one that need not matter; NULL: none */
-    size_t all_images;       /* whatever the split */
+    char **class_files;      /* dl2_dataset_class_file() */
+    size_t class_file_count;
+    size_t all_images; /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];
     const char *part_names[DL2_MAX_PARTS];

@@ -84,8 +84,9 @@ static void close_reader(struct dl2_dataset *dataset)
     if (dataset->state)
         dataset->container->reader->close(dataset);
     free(dataset->remark);
-    free(dataset->mask_note);
+    free(dataset->name_note);
     free(dataset->aside);
+    dl2_free_list(dataset->class_files);
     free(dataset->classes);
     dl2_part_list_free(&dataset->parts);
 }
@@ -444,6 +445,11 @@ size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
 {
     const struct dl2_reader *reader = dataset->container->reader;
     return reader->ignored ? reader->ignored(dataset) : 0;
+}
+
+const char *dl2_dataset_class_file(const struct dl2_dataset *dataset, size_t number)
+{
+    return number < dataset->class_file_count ? dataset->class_files[number] : NULL;
 }
 
 bool dl2_dataset_has_label_folders(const struct dl2_dataset *dataset)

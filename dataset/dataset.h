@@ -402,7 +402,8 @@ size_t dl2_dataset_missing(const struct dl2_dataset *dataset);
 size_t dl2_dataset_mask_stem(const char *key);
 /*
  * Ultralytics and Roboflow have the label files of images/DIR/NAME.jpg as labels/DIR/NAME.txt. In a
- * folder these lie beside the image with the extension "txt". Are there such?
+ * folder these lie beside the image with the extension "txt", also if it is the folder images, or
+ * one in it, and labels lies outside. Are there such?
  */
 bool dl2_dataset_has_label_folders(const struct dl2_dataset *dataset);
 /* Sets *labels to a path with the folder labels in the place of its last folder images, a string to
@@ -411,6 +412,10 @@ int dl2_dataset_labels_path(const char *path, char **labels, struct dl2_error *e
 /* Is the file labels/DIR/NAME.txt for a key images/DIR/NAME that there is? */
 bool dl2_dataset_is_label_file(const char *path, bool (*has)(const void *context, const char *key),
                                const void *context);
+/* The path of a file classes.txt in a folder on this machine, or in that of its label files, which
+ * LabelImg writes; not one beside an image of that name. By number, whatever the split; NULL after
+ * the last. */
+const char *dl2_dataset_class_file(const struct dl2_dataset *dataset, size_t number);
 /* Can its container hold anything beside images and labels? IDX and PostgreSQL cannot. */
 bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 

@@ -455,7 +455,7 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
         dataset->clip_message = dataset->clips ? dataset->message_count : 0;
         DL2_TRY(warn(dataset, "%s", dataset->clip_note));
     }
-    DL2_TRY(warn_of_lines(dataset, dataset->mask_note));
+    DL2_TRY(warn_of_lines(dataset, dataset->name_note));
     dataset->warning_count = dataset->message_count - 1;
     DL2_TRY(tell_subset(dataset, &options->subset));
     return add_warnings(dataset, path, look);

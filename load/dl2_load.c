@@ -145,7 +145,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "boxes", 0, "FILE|EXT",
      "Also load the boxes of the images' objects: a file in COCO's JSON, such as instances.json, "
      "whose file_names fit the images, or the extension of YOLO's label files beside the images, "
-     "such as txt, or their data.yaml; check compares them with the images",
+     "such as txt, or their data.yaml or classes.txt; check compares them with the images",
      AT(options.loader.boxes), .unset = "none", .commands = BENCHES | CHECKS, .basic = true},
     {DL2_OPTION_REAL, "min-visibility", 0, "SHARE",
      "With --boxes, leave out boxes of whose area an image shows a smaller share",

@@ -229,7 +229,7 @@ static void print_box_classes(const struct check *check, FILE *out)
             dl2_list_name(names, sizeof names, name);
     if (count)
         fprintf(out, "%s: %zu classes: %s%s\n",
-                DL2_SHOWN(check->boxes.coco ? check->boxes.text : check->boxes.yaml_path), count,
+                DL2_SHOWN(check->boxes.coco ? check->boxes.text : check->boxes.names.path), count,
                 DL2_SHOWN(names), count > NAMED ? ", ..." : "");
 }
 

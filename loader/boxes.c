@@ -2,6 +2,7 @@
 #include "loader/boxes.h"
 
 #include "annotations/instance_masks.h"
+#include "common/file.h"
 #include "common/quote.h"
 #include "common/scope.h"
 #include "pixels/crop.h"
@@ -55,6 +56,18 @@ static char *describe_misfits(const char *path, const struct dl2_coco *coco)
     return NULL;
 }
 
+/* Where else label files were looked for, or what to do if they lie elsewhere. */
+static const char *other_places(const struct dl2_dataset *dataset, const struct dl2_sample *sample)
+{
+    if (strcmp(dl2_dataset_container(dataset), "folder") != 0)
+        return "; those of a folder 'labels' have to be packed beside their images: unpack both, "
+               "and pack them by dl2-transcode copy";
+    return dl2_is_address(sample->path)
+               ? ", nor in a folder 'labels' beside 'images' below the address: name the folder "
+                 "that holds both"
+               : ", nor in a folder 'labels' beside 'images'";
+}
+
 /* An image without a label file has no objects, as for Ultralytics' trainers; where none has one,
  * they lie elsewhere. */
 static int find_label_file(const struct dl2_box_source *source, const struct dl2_dataset *dataset,
@@ -71,40 +84,33 @@ static int find_label_file(const struct dl2_box_source *source, const struct dl2
     dl2_dataset_sample(dataset, 0, &sample);
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "boxes: none of the %zu images has a label file: there is no '%s' beside "
-                         "%s, nor beside another one, nor in a folder 'labels' beside 'images'",
-                         count, source->extension, sample.path);
+                         "%s, nor beside another one%s",
+                         count, source->extension, sample.path, other_places(dataset, &sample));
 }
 
-/* Names of classes, and what data.yaml says of the splits. A file that was not asked for may be of
- * any kind, so what is wrong with it is a warning. */
-static int open_yaml(struct dl2_box_source *source, const struct dl2_dataset *dataset, bool given,
-                     struct dl2_error *error)
+/* Names of classes, and what data.yaml says of the splits. */
+static int open_names(struct dl2_box_source *source, const struct dl2_dataset *dataset, bool given,
+                      struct dl2_error *error)
 {
     const struct dl2_split_folder *folder;
-    struct dl2_error own = DL2_ERROR_INIT;
-    bool above = false;
+    struct dl2_class_names *names = &source->names;
     if (!given && dl2_dataset_members(dataset) > 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "boxes: label files number their classes, and each of %zu datasets "
                              "may do so in its own way: name the data.yaml that holds for all",
                              dl2_dataset_members(dataset));
     if (given)
-        DL2_TRY(dl2_format(&source->yaml_path, error, "%s", source->text));
-    else
-        DL2_TRY(dl2_data_yaml_find(dataset, &source->yaml_path, &above, error));
-    if (!source->yaml_path)
-        return DL2_OK;
-    const int status = dl2_data_yaml_read(source->yaml_path, &source->yaml, given ? error : &own);
-    if (status < 0)
-        return given
-                   ? status
-                   : dl2_format(&source->warning, error, "%s; classes have no names", own.message);
-    const size_t misplaced = above ? 0 : dl2_data_yaml_misplaced(&source->yaml, dataset, &folder);
-    return misplaced ? dl2_format(&source->warning, error,
-                                  "%s: %zu images lie in folders such as %s, which is its split "
-                                  "%s, and are in another one here: splits are folders that are "
-                                  "called train, val or test",
-                                  source->yaml_path, misplaced, folder->path, folder->split)
+        return dl2_class_names_read(source->text, names, error);
+    DL2_TRY(dl2_class_names_find(dataset, names, error));
+    source->warning = names->warning;
+    names->warning = NULL;
+    const size_t misplaced =
+        names->is_above ? 0 : dl2_data_yaml_misplaced(&names->yaml, dataset, &folder);
+    return misplaced ? dl2_format_more(&source->warning, error,
+                                       "%s: %zu images lie in folders such as %s, which is its "
+                                       "split %s, and are in another one here: splits are folders "
+                                       "that are called train, val or test",
+                                       names->yaml_path, misplaced, folder->path, folder->split)
                      : DL2_OK;
 }
 
@@ -119,12 +125,14 @@ int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_c
         source->warning = describe_misfits(source->text, source->coco);
         return DL2_OK;
     }
-    const bool yaml = is_file(source->text, ".yaml") || is_file(source->text, ".yml");
-    source->extension = yaml ? "txt" : source->text;
-    if (!yaml && (!*source->text || *source->text == '.' || strpbrk(source->text, "/ ,")))
+    const bool names = is_file(source->text, ".yaml") || is_file(source->text, ".yml") ||
+                       !strcmp(dl2_path_base(source->text), DL2_CLASSES_TXT);
+    source->extension = names ? "txt" : source->text;
+    if (!names && (!*source->text || *source->text == '.' || strpbrk(source->text, "/ ,")))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "boxes: '%s' is neither a file in COCO's JSON, FILE.json, nor the "
-                             "extension of label files, such as txt, nor their data.yaml",
+                             "extension of label files, such as txt, nor their data.yaml or "
+                             "classes.txt",
                              source->text);
     if (config->instance_masks)
         return dl2_error_set(
@@ -136,7 +144,7 @@ int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_c
                              "JSON, FILE.json",
                              dl2_dataset_container(dataset));
     DL2_TRY(find_label_file(source, dataset, error));
-    return open_yaml(source, dataset, yaml, error);
+    return open_names(source, dataset, names, error);
 }
 
 bool dl2_box_source_class(const struct dl2_box_source *source, size_t number, int64_t *label,
@@ -144,18 +152,17 @@ bool dl2_box_source_class(const struct dl2_box_source *source, size_t number, in
 {
     if (source->coco)
         return dl2_coco_class(source->coco, number, label, name);
-    if (number >= source->yaml.class_count)
+    if (number >= source->names.yaml.class_count)
         return false;
-    *label = source->yaml.classes[number].label;
-    *name = source->yaml.classes[number].name;
+    *label = source->names.yaml.classes[number].label;
+    *name = source->names.yaml.classes[number].name;
     return true;
 }
 
 void dl2_box_source_close(struct dl2_box_source *source)
 {
     dl2_coco_close(source->coco);
-    dl2_data_yaml_free(&source->yaml);
-    free(source->yaml_path);
+    dl2_class_names_free(&source->names);
     free(source->text);
     free(source->warning);
     *source = (struct dl2_box_source){0};
@@ -167,10 +174,10 @@ static int check_classes(const struct dl2_sample_boxes *boxes, const struct dl2_
                          struct dl2_error *error)
 {
     const struct dl2_annotation *rows = (const void *)boxes->rows.data;
-    for (size_t i = 0; source->yaml.class_count && i < boxes->rows.size / sizeof *rows; i++)
-        if (!dl2_data_yaml_name(&source->yaml, rows[i].label))
+    for (size_t i = 0; source->names.yaml.class_count && i < boxes->rows.size / sizeof *rows; i++)
+        if (!dl2_data_yaml_name(&source->names.yaml, rows[i].label))
             return dl2_error_set(error, DL2_ERR_FORMAT, "class %" PRId64 " has no name in %s",
-                                 rows[i].label, source->yaml_path);
+                                 rows[i].label, source->names.path);
     return DL2_OK;
 }
 

@@ -15,12 +15,11 @@
 
 /* Where boxes come from, as dl2_loader_config.boxes says. */
 struct dl2_box_source {
-    char *text;                /* as it was given; NULL: no boxes */
-    struct dl2_coco *coco;     /* NULL: label files */
-    const char *extension;     /* of these */
-    struct dl2_data_yaml yaml; /* with them, if it is there */
-    char *yaml_path;
-    char *warning; /* what does not fit, or NULL */
+    char *text;                   /* as it was given; NULL: no boxes */
+    struct dl2_coco *coco;        /* NULL: label files */
+    const char *extension;        /* of these */
+    struct dl2_class_names names; /* of these */
+    char *warning;                /* what does not fit, or NULL */
 };
 
 /* The boxes of one sample under way. Of zeroed memory. */

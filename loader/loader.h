@@ -68,16 +68,17 @@ const char *dl2_loader_augment(const struct dl2_loader *loader);
 const char *dl2_loader_targets(const struct dl2_loader *loader);
 
 /* Samples that the file of config.boxes does not have, and images of it that are no samples: a line
- * that counts them and names the first; or what is wrong with data.yaml. NULL: nothing. Valid until
- * destroy. */
+ * that counts them and names the first; or what is wrong with data.yaml or classes.txt. NULL:
+ * nothing. Valid until destroy. */
 const char *dl2_loader_boxes_warning(const struct dl2_loader *loader);
 
 /* The datasets of which config.shares asks more samples an epoch than they have, and how often
  * these come: a line. NULL: there are none. Valid until destroy. */
 const char *dl2_loader_shares_note(const struct dl2_loader *loader);
 
-/* Class `number` of config.boxes, a category of COCO or a name in data.yaml, in the order of their
- * labels; false after the last. *name is valid until destroy, and "" for a category without one. */
+/* Class `number` of config.boxes, a category of COCO or a name of label files' classes, in the
+ * order of their labels; false after the last. *name is valid until destroy, and "" for a category
+ * without one. */
 bool dl2_loader_box_class(const struct dl2_loader *loader, size_t number, int64_t *label,
                           const char **name);
 

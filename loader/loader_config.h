@@ -183,8 +183,9 @@ struct dl2_loader_config {
      * Boxes of the images' objects, to come with them (dl2_batch.boxes): a file in COCO's JSON,
      * whose name ends in ".json" and whose file_names fit the samples' keys; or the extension of
      * label files beside the images, such as "txt", with YOLO's lines "class x y width height"; or
-     * their "data.yaml", which is also looked for in the dataset's folder: a class that it does not
-     * name makes a sample bad. A sample without its label file has no boxes, and is counted
+     * their "data.yaml" or "classes.txt", which are also looked for (docs/formats/datasets.md): a
+     * class that they do not name makes a sample bad. A sample without its label file has no boxes,
+     * and is counted
      * (dl2_loader_stats); if all are, the loader is refused. An image whose aspect the JSON has
      * otherwise is bad; where its size is another one, boxes are scaled. `augment` must leave
      * pixels where they are then, and so must operations of the caller. NULL: none. Copied.

@@ -197,7 +197,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("boxes", TEXT, boxes,
         "boxes of the images' objects: a file in COCO's JSON, 'instances.json', whose file_names "
         "fit the samples' keys; or the extension of label files beside the images, 'txt', with "
-        "YOLO's lines, or their 'data.yaml', which names the classes. batch.boxes has for each "
+        "YOLO's lines, or their 'data.yaml' or 'classes.txt' with the classes' names. batch.boxes "
+        "has for each "
         "sample a dict as torchvision's networks take it: boxes, "
         "float32 [k, 4], x1, y1, x2, y2 in pixels of the sample, cropped, resized and flipped as "
         "it "

@@ -891,8 +891,8 @@ static PyGetSetDef attributes[] = {
      "After close(), those found until then.",
      NULL},
     {"box_classes", (getter)loader_box_classes, NULL,
-     "With `boxes`: a new dict of the names of their classes by label, from COCO's categories or\n"
-     "data.yaml; without names it is empty.",
+     "With `boxes`: a new dict of the names of their classes by label, from COCO's categories,\n"
+     "data.yaml or classes.txt; without names it is empty.",
      NULL},
     {"dataset", (getter)loader_dataset, NULL, "The dl2.Dataset that is read.", NULL},
     {"settings", (getter)loader_settings, NULL,

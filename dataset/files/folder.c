@@ -49,6 +49,9 @@ struct folder {
      * image has another one of the kind. */
     struct left_out masks, second_masks;
     char (*mask_extensions)[MASK_EXTENSION_SIZE];
+    /* Where ROOT is a folder images or lies in one: the folder of its label files, "labels/train/",
+     * NULL if there is none, and the paths of these files. */
+    char *labels, *label_paths;
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
@@ -200,6 +203,101 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
     return DL2_OK;
 }
 
+/* ---- classes.txt */
+
+/* A file of LabelImg, which belongs to no image, but to the label files. */
+static bool folder_is_class_file(const char *path)
+{
+    return !strcmp(dl2_path_base(path), "classes.txt");
+}
+
+static int folder_note_class_file(struct dl2_dataset *dataset, const char *path,
+                                  struct dl2_error *error)
+{
+    return dataset->remote || !folder_is_class_file(path)
+               ? DL2_OK
+               : dl2_list_append(&dataset->class_files, &dataset->class_file_count, strdup(path),
+                                 error);
+}
+
+/* ---- Label files outside ROOT */
+
+/* As Ultralytics does: ROOT is the place that links lead to. Its own path comes second. */
+static int folder_find_labels(struct folder *folder, const char *root, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *real = realpath(root, NULL);
+    const char *const paths[] = {real, strstr(root, "..") ? NULL : root};
+    for (size_t i = 0; i < 2 && !folder->labels; i++) {
+        DL2_AUTO_FREE char *path = NULL, *labels = NULL;
+        if (!paths[i])
+            continue;
+        DL2_TRY(dl2_format(&path, error, "%.*s/", dl2_path_folder_length(paths[i]), paths[i]));
+        DL2_TRY(dl2_dataset_labels_path(path, &labels, error));
+        if (!labels || !dl2_is_folder(labels))
+            continue;
+        folder->labels = labels;
+        labels = NULL;
+    }
+    return DL2_OK;
+}
+
+/* The path of the label file in the place of the last folder images; NULL: there is none. */
+static int folder_label_path(const struct folder *folder, const struct dl2_sample *sample,
+                             const char *extension, char **path, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *file = NULL, *below = NULL;
+    *path = NULL;
+    DL2_TRY(dl2_format(&file, error, "%s.%s", sample->key, extension));
+    DL2_TRY(dl2_dataset_labels_path(file, &below, error));
+    if (below)
+        return dl2_format(path, error, "%.*s%s", (int)folder->name_offset, sample->path, below);
+    return folder->labels ? dl2_format(path, error, "%s%s", folder->labels, file) : DL2_OK;
+}
+
+/* The sample that a file below the folder of label files belongs to; SIZE_MAX: none, as where its
+ * own path has a folder images, whose label files lie below ROOT. */
+static size_t folder_label_owner(const struct folder *folder, const struct dl2_named_key *keys,
+                                 const char *name)
+{
+    DL2_AUTO_FREE char *below = NULL;
+    if (strcmp(dl2_path_extension(name), "txt") != 0 ||
+        dl2_dataset_labels_path(name, &below, NULL) < 0 || below)
+        return SIZE_MAX;
+    return dl2_keys_find(keys, folder->files.count, name, dl2_path_stem_length(name));
+}
+
+/* Adds the label files outside ROOT to the companions. */
+static int folder_take_labels(struct dl2_dataset *dataset, struct folder *folder,
+                              const struct dl2_named_key *keys, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list list = {0};
+    size_t size = 1;
+    DL2_TRY(dl2_list_files(folder->labels, &list, error));
+    for (size_t i = 0; i < list.count; i++)
+        size += strlen(folder->labels) + strlen(list.paths[i]) + 1;
+    struct companion *companions = dl2_realloc(
+        folder->companions, folder->companion_count + list.count + 1, sizeof *companions);
+    if (!companions)
+        return dl2_error_memory(error, "a dataset");
+    folder->companions = companions;
+    DL2_TRY(DL2_NEW(&folder->label_paths, size, "a dataset", error));
+    char *path = folder->label_paths;
+    for (size_t i = 0; i < list.count; i++) {
+        const size_t owner = folder_label_owner(folder, keys, list.paths[i]);
+        sprintf(path, "%s%s", folder->labels, list.paths[i]);
+        if (owner == SIZE_MAX) {
+            DL2_TRY(folder_note_class_file(dataset, path, error));
+            continue;
+        }
+        const struct dl2_sample file = {
+            .path = path, .name = path, .bytes = list.bytes[i], .mtime_ns = list.mtime_ns[i]};
+        folder->companions[folder->companion_count++] = (struct companion){
+            .file = {.sample = file}, .extension = "txt", .owner = owner, .is_label = true};
+        path += strlen(path) + 1;
+    }
+    return DL2_OK;
+}
+
 /* ---- What lies beside the samples */
 
 static int folder_compare_companions(const void *a, const void *b)
@@ -324,6 +422,8 @@ static void folder_leave_out(const struct dl2_dataset *dataset, struct folder *f
                             : dl2_files_is_video(sample->path) ? &folder->videos
                                                                : &folder->others;
     folder->files.ignored++;
+    if (folder_is_class_file(sample->path))
+        return;
     if (kind == &folder->others && !folder_is_in_class(dataset, sample->name))
         return; /* as a README beside the classes */
     folder_note(kind, sample);
@@ -357,7 +457,7 @@ static int folder_give_companions(struct dl2_dataset *dataset, struct folder *fo
                                   struct dl2_error *error)
 {
     size_t kept = 0;
-    if (!folder->companion_count)
+    if (!folder->companion_count && !folder->labels)
         return DL2_OK;
     DL2_AUTO_FREE struct dl2_named_key *keys = folder_sort_keys(&folder->files, error);
     if (!keys)
@@ -365,14 +465,19 @@ static int folder_give_companions(struct dl2_dataset *dataset, struct folder *fo
     for (size_t i = 0; i < folder->companion_count; i++) {
         struct companion *companion = &folder->companions[i];
         folder_find_owner(folder, keys, companion);
-        if (companion->owner == SIZE_MAX)
-            folder_leave_out(dataset, folder, &companion->file.sample);
-        else
+        if (companion->owner != SIZE_MAX) {
             folder->companions[kept++] = *companion;
+            continue;
+        }
+        folder_leave_out(dataset, folder, &companion->file.sample);
+        DL2_TRY(folder_note_class_file(dataset, companion->file.sample.path, error));
     }
     folder->companion_count = kept;
-    if (kept > 1)
-        qsort(folder->companions, kept, sizeof *folder->companions, folder_compare_companions);
+    if (folder->labels)
+        DL2_TRY(folder_take_labels(dataset, folder, keys, error));
+    if (folder->companion_count > 1)
+        qsort(folder->companions, folder->companion_count, sizeof *folder->companions,
+              folder_compare_companions);
     folder_leave_out_second(dataset, folder);
     return DL2_OK;
 }
@@ -523,13 +628,28 @@ static int folder_remark_masks(struct dl2_dataset *dataset, const struct folder 
     if (!masks->count)
         return DL2_OK;
     dl2_extensions_list(&masks->extensions, list, sizeof list);
-    DL2_TRY(dl2_format(&dataset->mask_note, error,
+    DL2_TRY(dl2_format(&dataset->name_note, error,
                        "images that are masks of others by their names: %zu (%s), such as %s; "
                        "they are read, and written to variants, as NAME.mask.EXT or NAME.seg.EXT",
                        masks->count, list, masks->first));
     return folder_list_left_out(&folder->second_masks,
                                 "masks of images that have another one of that kind", "",
-                                &dataset->mask_note, error);
+                                &dataset->name_note, error);
+}
+
+/* Label files that lie outside ROOT. */
+static int folder_remark_labels(struct dl2_dataset *dataset, const struct folder *folder,
+                                struct dl2_error *error)
+{
+    const size_t length = folder->labels ? strlen(folder->labels) : 0;
+    size_t count = 0;
+    for (size_t i = 0; length && i < folder->companion_count; i++)
+        count += !strncmp(folder->companions[i].file.sample.path, folder->labels, length);
+    return count ? dl2_format_more(&dataset->name_note, error,
+                                   "label files outside it, in %s: %zu; they are read, and written "
+                                   "to variants, as NAME.txt beside the images",
+                                   folder->labels, count)
+                 : DL2_OK;
 }
 
 /* Volumes and videos between samples of another kind matter; what is neither may be meant so. */
@@ -610,12 +730,15 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(folder_collect(folder, path, &list, dataset, options, error));
     if (options->keep || dataset->volumes)
         DL2_TRY(folder_take_masks(dataset, folder, error));
+    if (!dataset->remote && !dataset->volumes && !dataset->videos)
+        DL2_TRY(folder_find_labels(folder, path, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
     DL2_TRY(folder_give_companions(dataset, folder, error));
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
     DL2_TRY(folder_remark_links(dataset, &list, error));
     DL2_TRY(folder_remark_masks(dataset, folder, error));
+    DL2_TRY(folder_remark_labels(dataset, folder, error));
     return folder_remark_left_out(dataset, folder, error);
 }
 
@@ -625,6 +748,8 @@ static void folder_close(struct dl2_dataset *dataset)
     dl2_files_free(&folder->files);
     free(folder->companions);
     free(folder->mask_extensions);
+    free(folder->labels);
+    free(folder->label_paths);
     free(folder->strings);
     free(folder);
 }
@@ -659,7 +784,7 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     DL2_AUTO_FREE char *beside = NULL, *elsewhere = NULL;
     DL2_TRY(dl2_format(&beside, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
                        sample->key, extension)); /* NAME.nii.gz has NAME.json */
-    DL2_TRY(dl2_dataset_labels_path(beside, &elsewhere, error));
+    DL2_TRY(folder_label_path(folder, sample, extension, &elsewhere, error));
     const char *const paths[] = {mask ? mask->file.sample.path : beside, elsewhere};
     for (size_t i = 0; i < 2 && paths[i]; i++) {
         const struct dl2_remote_file *remote = NULL;

@@ -130,4 +130,101 @@ expect 1 dl2-transcode identify captions
 said 'captions/metadata.jsonl: line 1: its label: it holds an object'
 is "$(identify hf/train/metadata.csv)" 'images	2
 classes	2' 'a file of metadata as a list'
+
+# ---- The folder images by itself, or one in it: the label files lie outside, as Ultralytics finds them
+bad() { expect "$1" dl2-load check --quiet --boxes "$2" "$3"; sed -n 's/.*: \([0-9]* images, [0-9]* bad\)$/\1/p' "$work/out"; }
+outside() { sed -n 's/.*label files outside it, in \(.*\); they are read.*/\1/p' "$work/err"; }
+for image in train/1 "train/2 a.b" train/deep/3 val/4; do
+    picture "apart/images/$image.ppm" 8 8 1
+    mkdir -p "apart/labels/${image%/*}"
+    echo '1 0.5 0.5 0.2 0.2' >"apart/labels/$image.txt"
+done
+echo 'no image has this name' >apart/labels/train/other.txt
+printf 'names: [cat, dog]\n' >apart/data.yaml
+here=$(realpath .)
+is "$(bad 0 txt apart/images)" '4 images, 0 bad' 'labels beside the folder images'
+is "$(outside)" "$here/apart/labels/: 4" 'which files these are'
+grep -q '2 classes: cat, dog' "$work/out" || fail "names above images: $(cat "$work/out")"
+is "$(bad 0 txt apart/images/train/)" '3 images, 0 bad' 'labels of a split'
+is "$(outside)" "$here/apart/labels/train/: 3" 'which files a split has'
+(cd apart/images && is "$(bad 0 txt .)" '4 images, 0 bad' 'labels of the working folder' &&
+    grep -q '2 classes: cat, dog' "$work/out") || fail 'names of the working folder'
+ln -s apart/images/train link
+is "$(bad 0 txt link)" '3 images, 0 bad' 'labels where a link leads'
+# Of two folders images the last counts; one beside the image is its label file; links that lead elsewhere.
+mkdir -p twice/images/images twice/labels/images twice/images/labels
+picture twice/images/images/1.ppm 8 8 1
+picture twice/images/2.ppm 8 8 1
+echo '7 0.5 0.5 0.2 0.2' | tee twice/images/labels/1.txt twice/labels/2.txt >twice/labels/1.txt
+echo 'another' >twice/labels/images/1.txt
+is "$(bad 0 txt twice/images)" '2 images, 0 bad' 'images in images'
+is "$(outside)" "$here/twice/labels/: 1" 'labels of images in images'
+echo '8 0.5 0.5 0.2 0.2' >twice/images/2.txt
+is "$(bad 0 txt twice/images)" '2 images, 0 bad' 'a label file beside the image'
+is "$(outside)" '' 'a label file that another one hides'
+mkdir -p moved/labels && ln -s ../apart/images/train moved/images
+is "$(bad 0 txt moved/images)" '3 images, 0 bad' 'a link to images elsewhere'
+# Shards have none from another folder; that is said.
+(cd apart && tar cf ../apart.tar --sort=name images labels) || exit 99
+expect 1 dl2-load check --boxes txt apart.tar
+said "those of a folder 'labels' have to be packed beside their images: unpack both"
+
+# ---- LabelImg: classes.txt names classes by their lines
+for image in a b; do
+    picture labelimg/$image.ppm 8 8 1
+    echo '3 0.5 0.5 0.2 0.2' >labelimg/$image.txt
+done
+printf '\357\273\277cat\r\n traffic light \r\n\r\nperson\r\n\r\n' >labelimg/classes.txt
+expect 0 dl2-load check --boxes txt --json check.json labelimg
+grep -qx 'labelimg/classes.txt: 3 classes: cat, traffic light, person' "$work/out" || fail "LabelImg's names: $(cat "$work/out")"
+grep -q '"3": "person"' check.json || fail "numbers of LabelImg's names: $(cat check.json)"
+! grep -q 'classes\|background' "$work/err" || fail "what is said of classes.txt: $(cat "$work/err")"
+echo '2 0.5 0.5 0.2 0.2' >labelimg/b.txt
+expect 1 dl2-load check --boxes txt labelimg
+said "labelimg/b.ppm: boxes: 'txt': class 2 has no name in labelimg/classes.txt"
+echo '4 0.5 0.5 0.2 0.2' >labelimg/b.txt
+is "$(bad 1 labelimg/classes.txt labelimg)" '2 images, 1 bad' 'a class beyond the names'
+printf 'c\000' >labelimg/classes.txt
+is "$(bad 0 txt labelimg)" '2 images, 0 bad' 'a classes.txt that is no text'
+said 'labelimg/classes.txt: it is not a text: byte 2 is zero; it names no classes'
+expect 1 dl2-load check --boxes labelimg/classes.txt labelimg
+picture labelimg/classes.ppm 8 8 1 # whose label file it is
+echo '9 0.5 0.5 0.2 0.2' >labelimg/classes.txt
+is "$(bad 0 txt labelimg)" '3 images, 0 bad' 'an image called classes'
+# Several: beside images, beside label files elsewhere. They must agree, and data.yaml counts.
+rm apart/data.yaml
+echo cat >apart/images/train/classes.txt && printf 'cat\ndog\n' >apart/labels/val/classes.txt
+is "$(bad 0 txt apart/images)" '4 images, 0 bad' 'several classes.txt'
+grep -q '2 classes: cat, dog' "$work/out" || fail "several classes.txt: $(cat "$work/out")"
+echo horse >apart/images/train/classes.txt
+for data in apart/images apart; do
+    expect 1 dl2-load check --boxes txt $data
+    said "classes.txt give class 0 the names 'cat' and 'horse'; number the classes alike, or name them in data.yaml"
+done
+printf 'names: [cat, dog]\n' >apart/data.yaml
+is "$(bad 0 txt apart)" '4 images, 0 bad' 'data.yaml beside classes.txt'
+said "give class 0 the names 'cat' and 'horse'; apart/data.yaml counts"
+rm apart/images/train/classes.txt && echo horse >apart/labels/val/classes.txt
+is "$(bad 0 txt apart)" '4 images, 0 bad' 'data.yaml beside another classes.txt'
+said "apart/data.yaml, which counts, gives class 0 the name 'cat', and a classes.txt 'horse'"
+
+# ---- COCO's file_name may have more than the key: a folder above, a shard's name, a dot
+mkdir more && picture more/val2017/7.ppm 8 8 1 && picture more/val2017/8.ppm 8 8 1
+cat >more/i.json <<'EOF'
+{"images": [{"id": 1, "file_name": "val2017/7.jpg"}, {"id": 2, "file_name": "val2017/8.jpg"}, {"id": 3, "file_name": "train2017/8.jpg"}],
+ "annotations": [{"id": 1, "image_id": 2, "category_id": 1, "bbox": [1, 1, 2, 2]}], "categories": [{"id": 1, "name": "x"}]}
+EOF
+unlisted() { # STATUS JSON DATA
+    expect "$1" dl2-load check --split all --boxes "$2" "$3"
+    sed -n 's/.*; \([0-9]* samples are not in the file\).*/\1/p' "$work/out"
+}
+tar cf more/val2017.tar -C more/val2017 7.ppm 8.ppm
+for data in more/val2017 more/val2017.tar; do
+    is "$(unlisted 1 more/i.json $data)" '0 samples are not in the file' "names from above $data"
+    said "its image 'train2017/8.jpg' is not among the samples"
+done
+for n in 7 8; do mv more/val2017/$n.ppm more/val2017/$n.a.ppm && echo 0 >more/val2017/$n.a.cls; done
+tar cf more/dots.tar -C more/val2017 7.a.cls 7.a.ppm 8.a.cls 8.a.ppm
+sed 's/val2017.\([78]\)/\1.a/; s/val2017.\([78]\)/\1.a/' more/i.json >more/dots.json
+is "$(unlisted 1 more/dots.json more/dots.tar)" '0 samples are not in the file' 'names with dots'
 exit 0
