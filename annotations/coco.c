@@ -683,8 +683,8 @@ static int compare_stems(const void *a, const void *b)
 /* The image that a sample is, by the longest end of its key that is a name; or NULL. */
 static const struct stem *find_stem(const struct stem *stems, size_t count, const char *key)
 {
-    for (const char *end = key; end; end = strchr(end, '/')) {
-        end += end > key;
+    for (const char *end = key, *slash; end; end = slash ? slash + 1 : NULL) {
+        slash = strchr(end, '/');
         const struct stem wanted = {end, strlen(end), 0};
         const struct stem *found = bsearch(&wanted, stems, count, sizeof *stems, compare_stems);
         if (found)
