@@ -19,8 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DATA_YAML "data.yaml"
-
 /* ---- The files */
 
 /* Has a file the members of COCO's? Of one that is too large the user hears later. */
@@ -33,25 +31,127 @@ static bool looks_like_coco(const char *path)
             memmem(text.data, text.size, "\"annotations\"", 13));
 }
 
-int dl2_annotations_list(struct dl2_source_items *source, const char *root, struct dl2_error *error)
+/* LabelImg's list of classes, in any folder. */
+static bool is_class_file(const char *path)
+{
+    return !strcmp(dl2_path_base(path), DL2_CLASSES_TXT);
+}
+
+static int list_files(struct dl2_source_items *source, struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = dl2_variant_keys(source);
+    const bool in_shards = dl2_container_is_packed(dl2_dataset_container(source->dataset));
     DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list files = {0};
-    DL2_TRY(dl2_list_files(root, &files, error));
-    source->root = root;
+    if (!in_shards && !source->ignored)
+        return DL2_OK;
+    DL2_TRY(dl2_list_files(source->root, &files, error));
     for (size_t i = 0; i < files.count; i++) {
         const char *path = files.paths[i], *extension = dl2_path_extension(path);
-        DL2_AUTO_FREE char *whole = dl2_path_join(root, path);
+        DL2_AUTO_FREE char *whole = dl2_path_join(source->root, path);
         const bool xml = !strcmp(extension, "xml"), json = !strcmp(extension, "json");
-        const bool yaml = !strcmp(path, DATA_YAML);
-        if (!(xml || json || yaml) || dl2_sidecars_is_companion(&keys, path))
+        const bool names = !strcmp(path, DL2_DATA_YAML) || (!in_shards && is_class_file(path));
+        if (!(xml || json || names) || dl2_sidecars_is_companion(&keys, path))
             continue; /* what lies beside an image is copied with it */
         source->unscaled += xml;
-        if (yaml || (json && whole && looks_like_coco(whole)))
+        if (names || (json && whole && looks_like_coco(whole)))
             DL2_TRY(dl2_list_append(&source->annotations, &source->annotation_count, strdup(path),
                                     error));
     }
+    if (in_shards) /* whose reader counts no other files */
+        source->ignored = source->annotation_count;
     return DL2_OK;
+}
+
+/* Where a folder of data.yaml lies in `root`: "images/train" is "train" in one that is called
+ * images beside data.yaml, and "." in itself; NULL: outside. `root` has no links. */
+static const char *find_below(const char *folder, const char *root, const char *yaml_folder)
+{
+    const size_t length = strlen(yaml_folder);
+    if (strncmp(root, yaml_folder, length) != 0 || root[length] != '/')
+        return NULL;
+    const char *below = root + length + 1;
+    const size_t size = strlen(below);
+    if (strncmp(folder, below, size) != 0)
+        return NULL;
+    return !folder[size] ? "." : folder[size] == '/' ? folder + size + 1 : NULL;
+}
+
+/* Prints splits, as far as they lie in `root`, as data.yaml has them: each on a line of its own. */
+static int print_splits(const struct dl2_class_names *names, const char *root, FILE *out,
+                        struct dl2_error *error)
+{
+    if (!names->yaml_path)
+        return DL2_OK;
+    DL2_AUTO_FREE char *folder = dl2_folder_of(names->yaml_path);
+    DL2_AUTO_FREE char *yaml_root = folder ? realpath(folder, NULL) : NULL;
+    DL2_AUTO_FREE char *real = realpath(root, NULL);
+    if (!yaml_root || !real)
+        return dl2_error_system(error, "%s: can't be read", names->yaml_path);
+    const char *before = "";
+    for (size_t i = 0; i < names->yaml.folder_count; i++) {
+        const struct dl2_split_folder *split = &names->yaml.folders[i];
+        const char *below = find_below(split->path, real, yaml_root);
+        json_auto_t *text = below ? json_string(below) : NULL;
+        DL2_AUTO_FREE char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+        if (!quoted)
+            continue;
+        if (strcmp(before, split->split) != 0)
+            fprintf(out, "%s:\n", split->split);
+        fprintf(out, "  - %s\n", quoted);
+        before = split->split;
+    }
+    return DL2_OK;
+}
+
+/* Sets *text to the data.yaml that variants get where SOURCE has none of its own. */
+static int print_names(const struct dl2_class_names *names, const char *root, char **text,
+                       struct dl2_error *error)
+{
+    size_t size;
+    FILE *out = open_memstream(text, &size);
+    if (!out)
+        return dl2_error_memory(error, "annotations");
+    const int status = print_splits(names, root, out, error);
+    fputs("names:\n", out);
+    for (size_t i = 0; i < names->yaml.class_count; i++) {
+        json_auto_t *name = dl2_json_text(names->yaml.classes[i].name);
+        DL2_AUTO_FREE char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        if (quoted)
+            fprintf(out, "  %" PRId64 ": %s\n", names->yaml.classes[i].label, quoted);
+    }
+    return fclose(out) == 0 ? status : dl2_error_memory(error, "annotations");
+}
+
+/* Has SOURCE files that name classes, and do variants get one of these as it is? */
+static bool find_name_files(const struct dl2_source_items *source, bool packed, bool *kept)
+{
+    bool any = source->label_folders;
+    *kept = false;
+    for (size_t i = 0; i < source->annotation_count; i++) {
+        const bool yaml = !strcmp(source->annotations[i], DL2_DATA_YAML);
+        *kept |= yaml || (is_class_file(source->annotations[i]) && !packed);
+        any |= yaml || is_class_file(source->annotations[i]);
+    }
+    return any;
+}
+
+int dl2_annotations_list(struct dl2_source_items *source, const char *root, bool packed,
+                         struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_class_names names;
+    bool kept;
+    source->root = root;
+    DL2_TRY(list_files(source, error));
+    if (!find_name_files(source, packed, &kept) || kept)
+        return DL2_OK;
+    if (dl2_class_names_find(source->dataset, &names, &own) < 0) {
+        dl2_progress_message(progress, "%s; variants get no names of classes", own.message);
+        return DL2_OK;
+    }
+    const int status = names.path ? print_names(&names, root, &source->class_names, error) : DL2_OK;
+    dl2_class_names_free(&names);
+    return status;
 }
 
 char *dl2_annotations_message(const struct dl2_source_items *source, bool on_server)
@@ -265,6 +365,17 @@ static int put_json(struct rewriting *rewriting, const json_t *json, struct dl2_
                : dl2_error_memory(error, "annotations");
 }
 
+/* Is a file_name an end of the image's key, so that it finds the image in the variant, too? One of
+ * folders above SOURCE, or of a shard's member with several dots, is not. */
+static bool has_key(const char *name, const char *key)
+{
+    while (!strncmp(name, "./", 2))
+        name += 2;
+    const size_t stem = dl2_path_stem_length(name), length = strlen(key);
+    return *name == '/' || (stem <= length && !memcmp(key + length - stem, name, stem) &&
+                            (stem == length || key[length - stem - 1] == '/'));
+}
+
 static int put_image(struct rewriting *rewriting, const struct element *element,
                      struct dl2_error *error)
 {
@@ -276,8 +387,13 @@ static int put_image(struct rewriting *rewriting, const struct element *element,
         return DL2_OK;
     }
     rewriting->kept_images++;
-    DL2_TRY(dl2_format(&new_name, error, "%.*s.%s", (int)dl2_path_stem_length(name), name,
-                       rewriting->variant->extension));
+    struct dl2_sample sample;
+    dl2_dataset_sample(rewriting->variant->items->dataset, (size_t)(image - rewriting->images),
+                       &sample);
+    const bool same = has_key(name, sample.key);
+    DL2_TRY(dl2_format(&new_name, error, "%.*s.%s",
+                       (int)(same ? dl2_path_stem_length(name) : strlen(sample.key)),
+                       same ? name : sample.key, rewriting->variant->extension));
     json_object_set_new(element->json, "file_name", json_string(new_name));
     if (json_object_get(element->json, "width")) {
         json_object_set_new(element->json, "width", json_integer(image->new_width));
@@ -471,6 +587,14 @@ static int scale_coco(const struct coco_file *file, const struct dl2_variant *va
     return status;
 }
 
+static void tell_foreign(const char *path, struct dl2_progress *progress)
+{
+    dl2_progress_message(progress,
+                         "%s: dl2-transcode has not written it, and leaves it as it is; move it to "
+                         "get the source's annotations",
+                         path);
+}
+
 /* Is a file there that dl2-transcode has not written, since it does not begin so? Says so. */
 static bool is_foreign(const char *path, const char *ours, struct dl2_progress *progress)
 {
@@ -483,10 +607,7 @@ static bool is_foreign(const char *path, const char *ours, struct dl2_progress *
     fclose(file);
     if (!strcmp(start, ours))
         return false;
-    dl2_progress_message(progress,
-                         "%s: dl2-transcode has not written it, and leaves it as it is; move it to "
-                         "get the source's annotations at the variant's sizes",
-                         path);
+    tell_foreign(path, progress);
     return true;
 }
 
@@ -584,17 +705,87 @@ static int write_yaml_for_all(struct coco_file *file, const struct dl2_variant *
     return DL2_OK;
 }
 
-int dl2_annotations_write(const struct dl2_source_items *source, const struct dl2_variant *variants,
+/* ---- Names of classes */
+
+/* data.yaml of what names classes elsewhere. */
+static int write_names_for_all(const struct dl2_source_items *source,
+                               const struct dl2_variant *variants, size_t count,
+                               struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct dl2_bytes text = {.data = (uint8_t *)source->class_names};
+    text.size = text.data ? strlen(source->class_names) : 0;
+    for (size_t v = 0; text.size && v < count; v++) {
+        DL2_AUTO_FREE char *path = dl2_path_join(variants[v].root, DL2_DATA_YAML);
+        if (!path)
+            return dl2_error_memory(error, "annotations");
+        if (!variants[v].on_server && !is_foreign(path, OUR_YAML, progress))
+            DL2_TRY(write_yaml(&text, 0, variants[v].name, path, error));
+    }
+    return DL2_OK;
+}
+
+/* Did an earlier run write a classes.txt, as its dl2-variant.json says? The file has no room for a
+ * mark. */
+static bool has_written(const struct dl2_variant *variant, const char *name)
+{
+    const json_t *list = json_object_get(variant->old, "class_files"), *item;
+    bool found = false;
+    size_t i;
+    json_array_foreach(list, i, item) found |=
+        json_is_string(item) && !strcmp(json_string_value(item), name);
+    return found;
+}
+
+/* Writes it as it is; a packed variant has the names in data.yaml. */
+static int write_classes(struct coco_file *file, struct dl2_variant *variant,
+                         struct dl2_progress *progress, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *path = dl2_path_join(variant->root, file->name);
+    if (!path)
+        return dl2_error_memory(error, "annotations");
+    if (dl2_is_file(path) && !dl2_file_has(path, file->text.data, file->text.size) &&
+        !has_written(variant, file->name)) {
+        tell_foreign(path, progress);
+        return DL2_OK;
+    }
+    if (!dl2_file_has(path, file->text.data, file->text.size)) {
+        DL2_TRY(dl2_make_folder_of(path, error));
+        DL2_TRY(dl2_file_write(path, file->text.data, file->text.size, error));
+    }
+    if (!variant->class_files)
+        variant->class_files = json_array();
+    return json_array_append_new(variant->class_files, dl2_json_text(file->name)) == 0
+               ? DL2_OK
+               : dl2_error_memory(error, "annotations");
+}
+
+static int write_classes_for_all(struct coco_file *file, struct dl2_variant *variants, size_t count,
+                                 struct dl2_progress *progress, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (dl2_file_read(file->path, DL2_JSON_MAX_BYTES, &file->text, &own) < 0) {
+        dl2_progress_message(progress, "%s; variants get no such file", own.message);
+        return DL2_OK;
+    }
+    for (size_t v = 0; v < count; v++)
+        if (!variants[v].on_server && !variants[v].packed)
+            DL2_TRY(write_classes(file, &variants[v], progress, error));
+    return DL2_OK;
+}
+
+int dl2_annotations_write(const struct dl2_source_items *source, struct dl2_variant *variants,
                           size_t count, struct dl2_progress *progress, struct dl2_error *error)
 {
-    int status = DL2_OK;
+    int status = write_names_for_all(source, variants, count, progress, error);
     for (size_t i = 0; i < source->annotation_count && status == DL2_OK; i++) {
         struct coco_file file = {.name = source->annotations[i]};
         file.path = dl2_path_join(source->root, file.name);
         if (!file.path)
             return dl2_error_memory(error, "annotations");
-        status = !strcmp(file.name, DATA_YAML)
+        status = !strcmp(file.name, DL2_DATA_YAML)
                      ? write_yaml_for_all(&file, variants, count, progress, error)
+                 : is_class_file(file.name)
+                     ? write_classes_for_all(&file, variants, count, progress, error)
                      : scale_coco_for_all(&file, variants, count, progress, error);
         dl2_coco_close(file.coco);
         dl2_bytes_free(&file.text);

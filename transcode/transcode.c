@@ -163,6 +163,28 @@ static int lock_dest(struct dl2_transcoder *run, struct dl2_error *error)
     return dl2_part_file_open(&run->part_file, run->parts_stem, &run->part, error);
 }
 
+/* In a folder images, Ultralytics looks for label files elsewhere than beside the images. */
+static int tell_labels(const struct dl2_transcoder *run, struct dl2_error *error)
+{
+    const struct dl2_variant *variant = run->variants;
+    DL2_AUTO_FREE char *within = NULL, *file = NULL, *elsewhere = NULL;
+    if (!run->source.label_folders || !run->source.count || variant->packed)
+        return DL2_OK;
+    DL2_TRY(dl2_dataset_labels_path(run->source.items->key, &within, error));
+    DL2_AUTO_FREE char *real = within ? NULL : realpath(run->options->dest, NULL);
+    if (!real)
+        return DL2_OK;
+    DL2_TRY(dl2_format(&file, error, "%s/%s", real, variant->name));
+    DL2_TRY(dl2_dataset_labels_path(file, &elsewhere, error));
+    if (elsewhere)
+        dl2_progress_message(run->progress,
+                             "%s: it lies in a folder 'images', so Ultralytics' trainers look for "
+                             "label files in %s, and not beside the images; name a DEST elsewhere "
+                             "to train with them",
+                             run->options->dest, elsewhere);
+    return DL2_OK;
+}
+
 static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *options = run->options;
@@ -177,9 +199,12 @@ static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(dl2_dataset_shuffle(run->dataset, *options->shuffle, error));
     DL2_TRY(dl2_source_items_list(&run->source, run->dataset, error));
     run->unresized.label_folders = run->source.label_folders;
-    return dl2_dataset_kind(run->dataset) == DL2_SAMPLE_IMAGE && dl2_is_folder(options->source) &&
-                   dl2_dataset_ignored(run->dataset)
-               ? dl2_annotations_list(&run->source, options->source, error)
+    if (dl2_world_rank(options->world) == 0)
+        DL2_TRY(tell_labels(run, error));
+    return dl2_dataset_kind(run->dataset) == DL2_SAMPLE_IMAGE && dl2_is_folder(options->source)
+               ? dl2_annotations_list(&run->source, options->source,
+                                      dl2_container_is_packed(options->pack.container),
+                                      run->progress, error)
                : DL2_OK;
 }
 

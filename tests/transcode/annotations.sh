@@ -274,6 +274,98 @@ run 2 copy "$yolo" "$work/yolo-copy"
 said "$work/yolo-copy/$label is in the way"
 cmp "$work/mine" "$work/yolo-copy/$label" || fail "a label file that no copy has written"
 
+# ---- SOURCE is the folder images: its label files, which lie outside, come along beside the images, with names and splits
+apart=$work/apart
+for image in train/1 "train/2 b" val/3; do
+    picture "$apart/images/$image.ppm" 8 8 1
+    mkdir -p "$apart/labels/${image%/*}"
+    echo "1 0.5 0.5 0.2 0.${#image}" >"$apart/labels/$image.txt"
+done
+printf 'path: /of/the/source\ntrain: images/train\nval: [images/val, images/train]\ntest: /abs/images\nnames: {0: "a \\"b\\"", 1: dog}\n' >"$apart/data.yaml"
+made=$work/aparts/jpeg-50
+label_files() { (cd "$1" && find . -name '*.txt' | LC_ALL=C sort | tr '\n' ' '); }
+run 0 --q 50 "$apart/images" "$work/aparts"
+said "label files outside it, in $(realpath "$apart")/labels/: 3; they are read, and written to variants, as NAME.txt beside the images"
+for image in train/1 "train/2 b" val/3; do cmp "$apart/labels/$image.txt" "$made/$image.txt" || fail "labels of $image"; done
+is "$(cat "$made/data.yaml")" '# dl2-transcode: jpeg-50
+train:
+  - "train"
+val:
+  - "val"
+  - "train"
+names:
+  0: "a \"b\""
+  1: "dog"' 'data.yaml from above'
+expect 0 dl2-load check --quiet --boxes txt "$made"
+grep -qx "$made/data.yaml: 2 classes: a \"b\", dog" "$work/out" || fail "names of a variant: $(cat "$work/out")"
+before=$(stat -c %i "$made/data.yaml" "$made/val/3.txt")
+run 0 --q 50 "$apart/images" "$work/aparts"
+is "$(stat -c %i "$made/data.yaml" "$made/val/3.txt")" "$before" 'a rerun'
+quiet_about 'no source image accounts for it'
+run 0 --q 50 "$apart/images/train" "$work/split" # one split of it
+is "$(label_files "$work/split/jpeg-50")" './1.txt ./2 b.txt ' 'labels of a split'
+is "$(sed -n 2,5p "$work/split/jpeg-50/data.yaml" | tr -d '\n')" 'train:  - "."val:  - "."' 'data.yaml of a split'
+# What changes is followed, what is gone is removed, and what is another program's stays.
+echo '0 0.5 0.5 0.2 0.2' >"$apart/labels/val/3.txt"
+rm "$apart/labels/train/1.txt" "$apart/images/train/2 b.ppm"
+run 0 --q 50 "$apart/images" "$work/aparts"
+cmp "$apart/labels/val/3.txt" "$made/val/3.txt" || fail 'labels outside that have changed'
+said "$made/train/2 b.txt: no source image accounts for it"
+is "$(label_files "$made")" './train/2 b.txt ./val/3.txt ' 'labels outside that are gone'
+run 0 --q 50 --prune "$apart/images" "$work/aparts"
+is "$(label_files "$made")" './val/3.txt ' 'labels of an image that was pruned'
+cp "$work/mine" "$made/train/1.txt"
+echo '0 0.5 0.5 0.2 0.2' >"$apart/labels/train/1.txt"
+run 1 --q 50 "$apart/images" "$work/aparts"
+said "$made/train/1.txt is in the way"
+cmp "$work/mine" "$made/train/1.txt" || fail "a label file of another program outside"
+rm "$made/train/1.txt"
+# Shards, chunks and copies have them; Ultralytics looks elsewhere where DEST is a folder images.
+for container in tar gulp folder; do
+    run 0 --q 50 --container $container "$apart/images" "$work/apart-$container"
+    run 0 copy --container $container "$apart/images" "$work/apart-copy-$container"
+    for data in "$work/apart-$container/jpeg-50" "$work/apart-copy-$container"; do
+        expect 0 dl2-load check --quiet --boxes "$apart/data.yaml" "$data"
+        grep -q ': 2 images, 0 bad' "$work/out" || fail "$data: $(cat "$work/out")"
+        ! grep -q 'background' "$work/err" || fail "$data: $(cat "$work/err")"
+    done
+    expect 0 dl2-load check --quiet --boxes txt "$work/apart-$container/jpeg-50"
+    grep -qx "$work/apart-$container/jpeg-50/data.yaml: 2 classes: a \"b\", dog" "$work/out" || fail "names in $container: $(cat "$work/out")"
+done
+run 0 --q 50 "$apart/images" "$work/images/out"
+said "$work/images/out: it lies in a folder 'images', so Ultralytics' trainers look for label files in $(realpath "$work")/labels/out/jpeg-50, and not beside"
+
+# ---- LabelImg's classes.txt comes along, in shards as data.yaml
+labelimg=$work/labelimg
+for n in a/1 b/2; do picture "$labelimg/$n.ppm" 40 30 1; echo '2 0.5 0.5 0.2 0.2' >"$labelimg/$n.txt"; done
+printf '\357\273\277cat\r\n\r\nblack dog\r\n' >"$labelimg/a/classes.txt"
+run 0 --q 50 --resize-shorter 15 "$labelimg" "$work/lab"
+made=$work/lab/jpeg-50@15
+cmp "$labelimg/a/classes.txt" "$made/a/classes.txt" || fail 'classes.txt of a variant'
+grep -q ignored "$work/out" && fail "ignored: $(cat "$work/out")"
+expect 0 dl2-load check --quiet --boxes txt "$made"
+grep -qx "$made/a/classes.txt: 2 classes: cat, black dog" "$work/out" || fail "names of a variant: $(cat "$work/out")"
+run 0 --q 50 --resize-shorter 15 "$labelimg" "$work/lab"
+quiet_about classes.txt
+echo horse >>"$labelimg/a/classes.txt"
+run 0 --q 50 --resize-shorter 15 "$labelimg" "$work/lab"
+cmp "$labelimg/a/classes.txt" "$made/a/classes.txt" || fail 'classes.txt that has changed'
+echo cat >"$labelimg/b/classes.txt"
+echo mine >"$made/b/classes.txt"
+run 0 --q 50 --resize-shorter 15 "$labelimg" "$work/lab"
+said "$made/b/classes.txt: dl2-transcode has not written it, and leaves it as it is"
+is "$(cat "$made/b/classes.txt")" mine "a classes.txt that is not dl2-transcode's"
+run 0 --q 50 --container tar "$labelimg" "$work/lab-tar"
+is "$(sed 1d "$work/lab-tar/jpeg-50/data.yaml")" 'names:
+  0: "cat"
+  2: "black dog"
+  3: "horse"' 'classes.txt as data.yaml'
+expect 0 dl2-load check --quiet --boxes txt "$work/lab-tar/jpeg-50"
+grep -q '3 classes: cat, black dog, horse' "$work/out" || fail "names in tar: $(cat "$work/out")"
+echo bird >"$labelimg/b/classes.txt"
+run 0 --q 50 --container tar "$labelimg" "$work/lab-tar-2"
+said "give class 0 the names 'bird' and 'cat'; number the classes alike, or name them in data.yaml; variants get no names of classes"
+
 # ---- Packed variants have COCO's file, too, at their sizes; shards and chunks of any resolution have the boxes of the source's
 for container in tar gulp; do
     run 0 --codec jpeg --q 50 --container $container --resize-shorter 15,9,full "$src" "$work/$container"
@@ -298,3 +390,23 @@ quiet_about 'instances.json'
 # A copy has none, and says so.
 run 0 copy --container tar "$src" "$work/copy"
 said "$src: files that are neither images nor beside one, such as annotations, are not copied: 2"
+
+# ---- SOURCE has shards, and COCO's file beside them; member names with several dots, and names of folders above
+mkdir -p "$work/shards/annotations" "$work/members"
+for n in 1 2; do picture "$work/members/$n.v.ppm" 40 30 1; echo 0 >"$work/members/$n.v.cls"; done
+tar cf "$work/shards/val2017.tar" -C "$work/members" 1.v.cls 1.v.ppm 2.v.cls 2.v.ppm
+printf '{"images": [{"id": 1, "file_name": "val2017/1.v.jpg", "width": 40, "height": 30}, {"id": 2, "file_name": "2.v.jpg"}],
+ "annotations": [{"id": 1, "image_id": 2, "category_id": 1, "bbox": [4, 4, 8, 8], "area": 64}], "categories": [{"id": 1, "name": "x"}]}' \
+    >"$work/shards/annotations/i.json"
+for container in folder tar; do
+    run 0 --codec jpeg --q 50 --resize-shorter 15 --container $container "$work/shards" "$work/of-shards-$container"
+    made=$work/of-shards-$container/jpeg-50@15
+    said "$made/annotations/i.json: 2 images and 1 objects, at the variant's sizes"
+    grep -q ignored "$work/out" && fail "ignored: $(cat "$work/out")"
+    is "$(grep -o '"bbox":\[[^]]*\]' "$made/annotations/i.json")" '"bbox":[2.0,2.0,4.0,4.0]' 'a box of a shard'
+    expect 0 dl2-load check --quiet --split all --boxes "$made/annotations/i.json" "$made"
+    grep -q '; 0 samples are not in the file' "$work/out" || fail "names of $container: $(cat "$work/out")"
+done
+run 0 --codec jpeg --q 50 --resize-shorter 15 "$work/shards" "$work/of-shards-folder"
+quiet_about 'i.json'
+exit 0

@@ -107,6 +107,7 @@ void dl2_source_items_free(struct dl2_source_items *source)
             free((char *)item->name_text);
     }
     dl2_free_list(source->annotations);
+    free(source->class_names);
     free(source->items);
     free(source->by_key);
 }

@@ -35,6 +35,7 @@ struct dl2_source_items {
     const char *root;
     char **annotations;
     size_t annotation_count, unscaled;
+    char *class_names; /* what variants get as data.yaml, where it has none; or NULL */
 };
 
 /* Lists the samples of a dataset, which must outlive them. If several images would be written to

@@ -227,6 +227,8 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
 {
     const struct dl2_variant_totals *totals = &variant->totals;
     const json_t *about = variant->about;
+    json_t *class_files =
+        complete ? variant->class_files : json_object_get(variant->old, "class_files");
     const double bits = totals->pixels ? 8.0 * (double)totals->bytes / (double)totals->pixels : NAN;
     json_t *summary =
         json_pack("{s:s, s:s, s:O, s:O, s:b, s:s*, s:o, s:O, s:O, s:O}", "schema",
@@ -259,6 +261,8 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
                            "decode_cpu_seconds", dl2_json_real(totals->decode_cpu), "failed",
                            failed, "decoding", json_array_size(failed) ? variant->decoding : NULL,
                            "ignored", (json_int_t)(complete ? variant->items->ignored : 0)));
+    if (good && class_files)
+        good = json_object_set(summary, "class_files", class_files) == 0;
     if (good)
         return summary;
     json_decref(summary);
@@ -278,6 +282,7 @@ void dl2_variant_free(struct dl2_variant *variant)
     for (size_t i = 0; variant->records && i < count; i++)
         dl2_record_free(&variant->records[i]);
     json_decref(variant->losses);
+    json_decref(variant->class_files);
     dl2_free_list(variant->strays);
     dl2_free_list(variant->old_sidecars);
     dl2_free_list(variant->beside);

@@ -139,6 +139,7 @@ struct dl2_variant {
     size_t made;                      /* images written in this run */
     struct dl2_variant_totals totals; /* after dl2_variant_finish() or dl2_variant_end_part() */
     json_t *losses;                   /* sums of reductions, likewise */
+    json_t *class_files;              /* every classes.txt of the source, below root; or NULL */
 };
 
 /* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */

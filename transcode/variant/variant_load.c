@@ -292,6 +292,7 @@ static int match_files(struct dl2_variant *variant, const struct dl2_file_list *
             DL2_TRY(dl2_list_append(&variant->beside, &variant->beside_count, strdup(path), error));
         } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
                    strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
+                   !(variant->items->class_names && !strcmp(path, "data.yaml")) &&
                    !dl2_sidecars_list_has(variant->items->annotations,
                                           variant->items->annotation_count, path)) {
             DL2_TRY(dl2_list_append(&variant->strays, &variant->stray_count, strdup(path), error));

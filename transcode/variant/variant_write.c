@@ -494,6 +494,8 @@ static bool says_the_same(const struct dl2_variant *variant, json_t *failed)
            dl2_json_get_integer(old, "source_bytes", -1) == (long long)totals->source_bytes &&
            dl2_json_get_integer(old, "ignored", -1) == (long long)variant->items->ignored &&
            json_equal(json_object_get(old, "failed"), failed) &&
+           (json_object_get(old, "class_files") == variant->class_files || /* NULL */
+            json_equal(json_object_get(old, "class_files"), variant->class_files)) &&
            (!json_array_size(failed) || dl2_variant_decodes_alike(variant));
 }
 
