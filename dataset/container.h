@@ -53,6 +53,10 @@ struct dl2_reader {
     /* As dl2_dataset_read_sidecars(), in any order; NULL with read_sidecar(). */
     int (*read_sidecars)(const struct dl2_dataset *dataset, size_t number, struct dl2_sidecars *out,
                          struct dl2_error *error);
+    /* Item i of those files, by its extension, and its path; NULL after the last. NULL: what
+     * samples have beside them does not lie in files. */
+    const char *(*sidecar_at)(const struct dl2_dataset *dataset, size_t number, size_t i,
+                              const char **path);
     /* As dl2_dataset_sidecar_sum() and dl2_dataset_ignored(). NULL: 0. */
     uint64_t (*sidecar_sum)(const struct dl2_dataset *dataset, size_t number);
     size_t (*ignored)(const struct dl2_dataset *dataset);

@@ -279,6 +279,14 @@ static const char *split_of_image(const struct dl2_dataset *dataset, size_t imag
     return dl2_part_name(&dataset->parts, in_one ? entry.part : DL2_PART_NONE);
 }
 
+const char *dl2_dataset_sidecar_at(const struct dl2_dataset *dataset, size_t index, size_t i,
+                                   const char **path)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->sidecar_at ? reader->sidecar_at(dataset, first_number(dataset, index), i, path)
+                              : NULL;
+}
+
 uint64_t dl2_dataset_image_sidecar_sum(const struct dl2_dataset *dataset, size_t image)
 {
     const struct dl2_reader *reader = dataset->container->reader;

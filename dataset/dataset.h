@@ -386,6 +386,10 @@ int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
 /* The same of one image: a frame of a clip may have something beside it, too. */
 int dl2_dataset_read_image_sidecars(const struct dl2_dataset *dataset, size_t image,
                                     struct dl2_sidecars *out, struct dl2_error *error);
+/* The extension of file i of what a sample has beside it, and its path, which live as long as the
+ * dataset. NULL after the last, and where samples are no files of their own. */
+const char *dl2_dataset_sidecar_at(const struct dl2_dataset *dataset, size_t index, size_t i,
+                                   const char **path);
 /*
  * Changes when what a sample has beside its image changes and its mtime_ns does not tell: in a
  * folder, a hash of names, sizes and times; 0 if it has nothing, and in other containers.

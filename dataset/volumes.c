@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, const char *extension,
                             struct dl2_volume **out, struct dl2_error *error)
@@ -22,7 +23,11 @@ int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, con
         return dl2_volume_open(sample.path, dataset->decode_slice, out, error);
     DL2_TRY(dl2_format(&path, error, "%.*s.%s", (int)dl2_volume_stem_length(sample.path),
                        sample.path, extension));
-    return dl2_is_file(path) ? dl2_volume_open(path, dataset->decode_slice, out, error) : DL2_OK;
+    const char *found = dl2_is_file(path) ? path : NULL, *elsewhere, *name;
+    for (size_t i = 0; !found && (name = dl2_dataset_sidecar_at(dataset, index, i, &elsewhere));
+         i++)
+        found = !strcmp(name, extension) ? elsewhere : NULL;
+    return found ? dl2_volume_open(found, dataset->decode_slice, out, error) : DL2_OK;
 }
 
 unsigned dl2_dataset_volume_channels(const struct dl2_dataset *dataset)

@@ -17,7 +17,8 @@ libpixels_la_SOURCES = \
 	pixels/resize_image.c pixels/resize_image.h \
 	pixels/resize_kernels.c pixels/resize_kernels.h \
 	pixels/resolution.c pixels/resolution.h \
-	pixels/volume_operations.c pixels/volume_operations.h
+	pixels/volume_operations.c pixels/volume_operations.h \
+	pixels/volume_resample.c pixels/volume_resample.h
 
 libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libpixels_la_LIBADD = libcommon.la $(XXHASH_LIBS)

@@ -10,6 +10,7 @@
 #include "quality/image_dataset.h"
 #include "transcode/copy.h"
 #include "transcode/frames.h"
+#include "transcode/preprocess.h"
 #include "transcode/survey.h"
 #include "transcode/tables/fit_tables.h"
 #include "transcode/transcode_options.h"
@@ -18,6 +19,7 @@
 
 #include <inttypes.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +39,7 @@ static struct dl2_transcode_arguments arguments = {
     .each = {.tolerance = 0, .probes = 16, .input_size = 224},
     .shard_mib = 256,
     .crop_area = {0.08, 1},
+    .preprocess = {.spacing = {NAN}, .clip = {NAN, NAN}, .normal = {NAN, NAN}},
     .list = DL2_NO_LIST};
 static struct dl2_common_options common;
 
@@ -72,6 +75,17 @@ static struct dl2_command commands[] = {
                          "Frames are turned upright, become smaller and never larger, and are "
                          "packed or put into folders CLASS/CLIP/00000.jpg. Sound is dropped. A "
                          "rerun makes only the clips whose video or settings changed."},
+    [DL2_PREPROCESS] =
+        {"preprocess", DL2_PREPROCESSES, "SOURCE DEST", 2, 2,
+         "Make raw volumes one dataset to train on",
+         "Turns, resamples, clips and normalises each volume of SOURCE, in this order, and turns "
+         "and resamples its labels: DEST/NAME.npy, float32, and DEST/NAME.mask.npy, uint8. SOURCE "
+         "is a folder of volumes with NAME.mask.EXT beside them, of KiTS19 "
+         "(case_00000/imaging.nii.gz and segmentation.nii.gz), or of the Medical Segmentation "
+         "Decathlon (imagesTr, labelsTr, imagesTs). A volume without spacing, where that is "
+         "asked for, or with labels of another shape, spacing or orientation is named and left "
+         "out. A rerun makes only what is missing or older than its source, or all with other "
+         "settings."},
     {0},
 };
 
@@ -92,6 +106,9 @@ static struct dl2_program program = {
         "  $ dl2-transcode copy --container=tar photos shards\n"
         "  $ dl2-transcode frames --fps 8 --resize-shorter 128 --q 85 --container=gulp videos "
         "clips\n"
+        "  $ dl2-transcode preprocess --spacing 1.6,1.2,1.2 --clip=-79,304 --normalize 101,76.9 "
+        "kits "
+        "prepared\n"
         "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
         "  $ dl2-transcode copy photos 'postgresql:///mydb?table=photos'\n"
         "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
@@ -496,6 +513,31 @@ static int make_frames(void)
     return end_program(status, result.failed > 0);
 }
 
+/* ---- Raw volumes */
+
+static int preprocess(void)
+{
+    const struct dl2_preprocess_options *how = &arguments.preprocess;
+    struct dl2_preprocess_result result;
+    static const char *const of_resampling[] = {"order", "label-order"};
+    for (size_t i = 0; i < 2; i++)
+        if (given(of_resampling[i]) && isnan(how->spacing[0]))
+            return dl2_program_usage_error(&program, "--%s has no effect without --spacing",
+                                           of_resampling[i]);
+    options->memory = (arguments.memory_mib ? arguments.memory_mib : default_memory_mib()) << 20;
+    dl2_progress_begin(&progress, "preprocess", "volumes", 0, common.quiet);
+    const int status = dl2_preprocess(options, how, &result, &error);
+    dl2_progress_end(&progress);
+    if (status == DL2_OK && how->of_dataset)
+        printf("mean %g, deviation %g over the voxels for training\n", result.mean,
+               result.deviation);
+    if (status == DL2_OK)
+        printf("%s: %zu volumes, %zu with labels, as %s; %zu written, %zu failed\n",
+               DL2_SHOWN(options->dest), result.volumes, result.labelled,
+               dl2_preprocess_formats[how->format], result.written, result.failed);
+    return end_program(status, result.failed > 0);
+}
+
 /* ---- Lists */
 
 /* The tables that a target is to have; NULL: the codec's own. */
@@ -573,6 +615,8 @@ static int run_command(enum dl2_transcode_command command, const char *file)
         return fit_tables(file);
     case DL2_MAKE_FRAMES:
         return make_frames();
+    case DL2_PREPROCESS:
+        return preprocess();
     default:
         return transcode();
     }

@@ -14,6 +14,7 @@ libtranscode_la_SOURCES = \
 	transcode/finish_image.c \
 	transcode/frames.c transcode/frames.h \
 	transcode/masks.c transcode/masks.h \
+	transcode/preprocess.c transcode/preprocess.h \
 	transcode/source_image.c \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \

@@ -7,6 +7,7 @@
 #include "dataset/write/writer.h"
 #include "transcode/colours.h"
 #include "transcode/frames.h"
+#include "transcode/preprocess.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,10 @@ static int parse_crop_area(const char *text, void *value, struct dl2_error *erro
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not two parts from 0 to 1, as 0.08,1",
                          text);
 }
+
+static const char *const orders[] = {"1", "3", NULL};
+static const char *const label_orders[] = {
+    [DL2_LABELS_NEAREST] = "0", [DL2_LABELS_LINEAR] = "1", [DL2_LABELS_MLPERF] = "mlperf", NULL};
 
 const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_GROUP, .help = "Options for encoding:"},
@@ -132,7 +137,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Memory for all images in work together, which limits how many large ones are in work at "
      "once",
      AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
-     .commands = DL2_ENCODES_ALL},
+     .commands = DL2_ENCODES_ALL | DL2_PREPROCESSES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_TABLE, .table = dl2_bands_options, .offset = AT(run.decode.drop_bands),
@@ -146,6 +151,33 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "
      "Something-Something), or Kinetics' columns label, youtube_id, time_start, time_end and split",
      AT(run.labels), .commands = DL2_MAKES_FRAMES},
+
+    {DL2_OPTION_GROUP, .help = "Options for raw volumes:"},
+    {DL2_OPTION_PARSE, "spacing", 0, "D,H,W",
+     "Resample volumes and labels to this distance of voxels, mm, along depth, height and width",
+     AT(preprocess.spacing), .parse = dl2_preprocess_parse_spacing, .unset = "the volumes' own",
+     .commands = DL2_PREPROCESSES},
+    {DL2_OPTION_CHOICE, "order", 0, "1|3", "Resample volumes linearly or by cubic B-splines",
+     AT(preprocess.cubic), .words = orders, .commands = DL2_PREPROCESSES},
+    {DL2_OPTION_CHOICE, "label-order", 0, "0|1|mlperf",
+     "Resample labels to the nearest voxel, to the class with the largest linear share, or to the "
+     "voxel that MLPerf's 3D U-Net takes, up to one beside the nearest",
+     AT(preprocess.labels), .words = label_orders, .commands = DL2_PREPROCESSES},
+    {DL2_OPTION_PARSE, "orientation", 0, "SIDES",
+     "Turn volumes and labels by their affine matrix, so that depth, height and width run to these "
+     "sides of the body, such as SPL: superior, posterior, left",
+     AT(preprocess.towards), .parse = dl2_preprocess_parse_towards,
+     .unset = "axes stay as they lie in the files", .commands = DL2_PREPROCESSES},
+    {DL2_OPTION_PARSE, "clip", 0, "LOW,HIGH", "Make values beyond these the nearer of them",
+     AT(preprocess.clip), .parse = dl2_preprocess_parse_clip, .unset = "none",
+     .commands = DL2_PREPROCESSES},
+    {DL2_OPTION_PARSE, "normalize", 0, "MEAN,DEVIATION|dataset",
+     "Subtract a mean and divide by a deviation: these numbers, or with dataset those of each "
+     "channel over all voxels for training, which reads the volumes twice",
+     AT(preprocess), .parse = dl2_preprocess_parse_normal, .unset = "none",
+     .commands = DL2_PREPROCESSES, .also = "mean,std"},
+    {DL2_OPTION_CHOICE, "format", 0, "npy|nii|nii.gz", "Format of the volumes and labels",
+     AT(preprocess.format), .words = dl2_preprocess_formats, .commands = DL2_PREPROCESSES},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME",
@@ -175,11 +207,12 @@ const struct dl2_option dl2_transcode_rows[] = {
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(run.force),
-     .commands = DL2_WRITES | DL2_ENCODES_ALL, .also = "overwrite", .basic = true},
+     .commands = DL2_WRITES | DL2_ENCODES_ALL | DL2_PREPROCESSES, .also = "overwrite",
+     .basic = true},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with copy every image of a folder "
      "DEST that SOURCE lacks), with what lay beside them, instead of naming them",
-     AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL, .basic = true},
+     AT(run.prune), .commands = DL2_WRITES | DL2_ENCODES_ALL | DL2_PREPROCESSES, .basic = true},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share),

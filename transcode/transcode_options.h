@@ -14,11 +14,13 @@ enum dl2_transcode_command {
     DL2_IDENTIFY,
     DL2_FIT_TABLES,
     DL2_MAKE_FRAMES,
+    DL2_PREPROCESS,
     DL2_ENCODE_VOLUMES, /* no command: what encoding is where SOURCE holds volumes */
 };
 enum {
     DL2_ENCODES = 1 << DL2_ENCODE,
     DL2_MAKES_FRAMES = 1 << DL2_MAKE_FRAMES,
+    DL2_PREPROCESSES = 1 << DL2_PREPROCESS,
     DL2_ENCODES_ALL = DL2_ENCODES | 1 << DL2_ENCODE_VOLUMES,
     DL2_WRITES = DL2_ENCODES | 1 << DL2_COPY | DL2_MAKES_FRAMES,
     DL2_SURVEYS = 1 << DL2_SURVEY,

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -625,4 +626,84 @@ int dl2_volume_scan_labels(struct dl2_volume *volume, see_function *see, void *c
     if (status < 0)
         dl2_error_prefix(error, "%s", volume->path);
     return status;
+}
+
+/* ---- writing ---- */
+
+/* NumPy's, version 1.0, filled so that the voxels begin at a multiple of 64. */
+static int make_npy_header(const struct dl2_volume_info *info, struct dl2_bytes *out,
+                           struct dl2_error *error)
+{
+    enum { SIZE = 192, START = 10 };
+    char text[SIZE], channels[24] = "";
+    if (info->channels > 1)
+        snprintf(channels, sizeof channels, "%zu, ", info->channels);
+    const int length = snprintf(
+        text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%zu, %zu, %zu), }",
+        info->type == DL2_VOXEL_U8    ? "|u1"
+        : BYTE_ORDER == LITTLE_ENDIAN ? "<f4"
+                                      : ">f4",
+        channels, info->size[0], info->size[1], info->size[2]);
+    const size_t size = (START + (size_t)length + 1 + 63) / 64 * 64;
+    DL2_TRY(dl2_bytes_resize(out, size, error));
+    memset(out->data, ' ', size);
+    memcpy(out->data, "\x93NUMPY\1\0", 8);
+    out->data[8] = (uint8_t)(size - START);
+    out->data[9] = (uint8_t)((size - START) >> 8);
+    memcpy(out->data + START, text, (size_t)length);
+    out->data[size - 1] = '\n';
+    return DL2_OK;
+}
+
+static int make_nifti_header(const struct dl2_volume_info *info, struct dl2_bytes *out,
+                             struct dl2_error *error)
+{
+    DL2_TRY(dl2_bytes_resize(out, DL2_NIFTI_HEADER, error));
+#ifdef HAVE_LIBNIFTI
+    return dl2_nifti_make_header(info, out->data, error);
+#else
+    (void)info;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_volume_unreadable("a.nii"));
+#endif
+}
+
+/* Replaces a file in memory by the same in gzip. */
+static int compress_file(struct dl2_bytes *file, struct dl2_error *error)
+{
+    enum { GZIP = 16, WINDOW = 15, MOST = 1 << 30 };
+    z_stream stream = {.next_in = file->data};
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes packed = DL2_BYTES_INIT;
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW + GZIP, 8,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return dl2_error_memory(error, "compressing a volume");
+    int status = dl2_bytes_resize(&packed, deflateBound(&stream, file->size), error);
+    int result = Z_OK;
+    stream.next_out = packed.data;
+    while (status == DL2_OK && result == Z_OK) {
+        const size_t left = file->size - stream.total_in, room = packed.size - stream.total_out;
+        stream.avail_in = (uInt)(left < MOST ? left : MOST);
+        stream.avail_out = (uInt)(room < MOST ? room : MOST);
+        result = deflate(&stream, left <= MOST ? Z_FINISH : Z_NO_FLUSH);
+    }
+    packed.size = stream.total_out;
+    deflateEnd(&stream);
+    if (status == DL2_OK && result != Z_STREAM_END)
+        status = dl2_error_set(error, DL2_ERR_SYSTEM, "zlib cannot compress it (%d)", result);
+    if (status == DL2_OK) {
+        const struct dl2_bytes kept = *file;
+        *file = packed;
+        packed = kept;
+    }
+    return status;
+}
+
+int dl2_volume_encode(const char *extension, const struct dl2_volume_info *info, const void *voxels,
+                      struct dl2_bytes *out, struct dl2_error *error)
+{
+    uint64_t bytes;
+    const bool npy = !strcmp(extension, "npy");
+    DL2_TRY(dl2_volume_check(info, &bytes, error));
+    DL2_TRY((npy ? make_npy_header : make_nifti_header)(info, out, error));
+    DL2_TRY(dl2_bytes_append(out, voxels, (size_t)bytes, error));
+    return strcmp(extension, "nii.gz") ? DL2_OK : compress_file(out, error);
 }

@@ -11,8 +11,8 @@
  *                 float64 and bool, of either byte order. It has no spacing.
  *   .nii, .nii.gz NIfTI-1, three dimensions or four, the fourth for channels: integers of 8 to 64
  *                 bits, float32, float64, of either byte order, with the file's scale. The x axis
- *                 is the width. The orientation (qform, sform) is not applied. A .nii.gz is
- *                 decompressed from its start to the end of the part.
+ *                 is the width. The orientation (sform, qform) is told, and not applied. A .nii.gz
+ *                 is decompressed from its start to the end of the part.
  *   .slices       A tar file of an image a slice (volume_slices.h), made by dl2-transcode. Of a
  *                 part only its slices are read and decoded, and of JPEG 2000 only what it shows.
  *
@@ -54,9 +54,16 @@ enum dl2_voxel_type {
 
 /* What a file's header says. Axes are depth, height, width, in this order. */
 struct dl2_volume_info {
-    size_t channels;  /* 1 to DL2_VOLUME_MAX_CHANNELS */
-    size_t size[3];   /* voxels, 1 to 2^31 - 1; all of them are fewer than 2^40 bytes */
-    float spacing[3]; /* from a voxel to the next, in the file's unit; 0: the file has none */
+    size_t channels; /* 1 to DL2_VOLUME_MAX_CHANNELS */
+    size_t size[3];  /* voxels, 1 to 2^31 - 1; all of them are fewer than 2^40 bytes */
+    /* mm from a voxel to the next, or the unit of a file that names none; 0: the file has none. */
+    float spacing[3];
+    /* The side of the body that each axis runs to, 'R' or 'L', 'A' or 'P', 'S' or 'I', by sform or
+     * else qform; 0: the file does not say. */
+    char towards[3];
+    /* With these: x, y and z in mm, to the right, front and top, of voxel [k][j][i]: the sum of
+     * column 0 times i, 1 times j, 2 times k, and column 3. */
+    float affine[3][4];
     enum dl2_voxel_type type;
     bool swapped;    /* the bytes of a voxel stand in the order that is not this machine's */
     bool compressed; /* by gzip */
@@ -111,6 +118,14 @@ int dl2_volume_scan_labels(struct dl2_volume *volume,
                                        size_t count),
                            void *context, struct dl2_error *error);
 
+/*
+ * Makes `out` a file of voxels [channels][depth][height][width] of info->type, DL2_VOXEL_F32 or
+ * DL2_VOXEL_U8: .npy, .nii or .nii.gz by the name `extension`, "nii.gz". Only NIfTI keeps spacing
+ * and affine. .npy has the axis of channels only if there are several.
+ */
+int dl2_volume_encode(const char *extension, const struct dl2_volume_info *info, const void *voxels,
+                      struct dl2_bytes *out, struct dl2_error *error);
+
 /* What was read so far, of a compressed file before it was decompressed as far as that is known:
  * bytes, with the header's, and calls of the system. */
 void dl2_volume_counts(const struct dl2_volume *volume, uint64_t *bytes, uint64_t *reads);
@@ -134,8 +149,11 @@ unsigned dl2_dataset_volume_channels(const struct dl2_dataset *dataset);
  * Returns 1, 0 with *need bytes if they do not reach, or an error. */
 int dl2_npy_parse(const uint8_t *data, size_t have, struct dl2_volume_info *info, size_t *need,
                   struct dl2_error *error);
-/* volume_nifti.c */
+/* volume_nifti.c. The second writes the header of a file whose voxels follow it. */
+enum { DL2_NIFTI_HEADER = 352 };
 int dl2_nifti_read_header(const char *path, struct dl2_volume_info *info, struct dl2_error *error);
+int dl2_nifti_make_header(const struct dl2_volume_info *info, uint8_t header[DL2_NIFTI_HEADER],
+                          struct dl2_error *error);
 
 size_t dl2_voxel_size(enum dl2_voxel_type type);
 /* "uint8" ... "float64". */

@@ -6,6 +6,7 @@
  */
 #include "volumes/volume.h"
 
+#include <endian.h>
 #include <math.h>
 #include <nifti1_io.h>
 #include <pthread.h>
@@ -44,8 +45,24 @@ static int16_t number_at(const uint8_t *head, size_t at, bool swapped)
     return (int16_t)(low | (uint16_t)high << 8);
 }
 
-/* What libnifti would call bad on stderr, or not name. */
-static int check_header(const uint8_t *head, struct dl2_error *error)
+/* mm from a voxel to the next. libnifti has 1 where a file has 0 or no number. */
+static float spacing_at(const uint8_t *head, int axis, bool swapped)
+{
+    enum { PIXDIM = 76, UNITS = 123 };
+    const int unit = XYZT_TO_SPACE(head[UNITS]);
+    uint8_t bytes[4];
+    float spacing;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = head[PIXDIM + 4 * (size_t)axis + (swapped ? 3 - i : i)];
+    memcpy(&spacing, bytes, sizeof spacing);
+    spacing = fabsf(spacing) * (unit == NIFTI_UNITS_METER    ? 1e3f
+                                : unit == NIFTI_UNITS_MICRON ? 1e-3f
+                                                             : 1);
+    return isfinite(spacing) ? spacing : 0;
+}
+
+/* What libnifti would call bad on stderr, or not name, or replace. */
+static int check_header(const uint8_t *head, float spacing[3], struct dl2_error *error)
 {
     enum { SIZE = 348, SIZE_OF_2 = 540, DIMENSIONS = 40, TYPE = 70, MAGIC = 344 };
     struct dl2_volume_info unused;
@@ -66,11 +83,13 @@ static int check_header(const uint8_t *head, struct dl2_error *error)
         if (number_at(head, DIMENSIONS + 2 * (size_t)i, swapped) < 1)
             return dl2_error_set(error, DL2_ERR_FORMAT, "dimension %d is %d", i,
                                  number_at(head, DIMENSIONS + 2 * (size_t)i, swapped));
+    for (int i = 0; i < 3; i++)
+        spacing[i] = spacing_at(head, 3 - i, swapped != (BYTE_ORDER == BIG_ENDIAN));
     return read_type(number_at(head, TYPE, swapped), &unused, error);
 }
 
 /* Compressed files, too. */
-static int look_at_header(const char *path, struct dl2_error *error)
+static int look_at_header(const char *path, float spacing[3], struct dl2_error *error)
 {
     uint8_t head[348];
     int reason = Z_OK;
@@ -82,7 +101,7 @@ static int look_at_header(const char *path, struct dl2_error *error)
     if (!strncmp(why, path, strlen(path))) /* as "PATH: why", and the caller names the file */
         why += strlen(path) + 2;
     const int status =
-        got == (int)sizeof head ? check_header(head, error)
+        got == (int)sizeof head ? check_header(head, spacing, error)
         : reason != Z_OK
             ? dl2_error_set(error, DL2_ERR_FORMAT, "it cannot be decompressed: %s", why)
             : dl2_error_set(error, DL2_ERR_FORMAT, "it ends after %d bytes, within the header",
@@ -106,7 +125,6 @@ static int read_sizes(const nifti_image *image, struct dl2_volume_info *info,
                                  (int)image->dim[i]);
         if (i <= 3) {
             info->size[3 - i] = (size_t)image->dim[i];
-            info->spacing[3 - i] = isfinite(image->pixdim[i]) ? fabsf(image->pixdim[i]) : 0;
         } else if (image->dim[i] > 1 && info->channels > 1) {
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "it has more than one dimension beside x, y and z");
@@ -115,6 +133,28 @@ static int read_sizes(const nifti_image *image, struct dl2_volume_info *info,
         }
     }
     return DL2_OK;
+}
+
+/* sform says where the voxels are, or qform where it doesn't. */
+static void read_orientation(const nifti_image *image, struct dl2_volume_info *info)
+{
+    static const char letters[] = {[NIFTI_L2R] = 'R', [NIFTI_R2L] = 'L', [NIFTI_P2A] = 'A',
+                                   [NIFTI_A2P] = 'P', [NIFTI_I2S] = 'S', [NIFTI_S2I] = 'I'};
+    const mat44 *to = image->sform_code > 0 ? &image->sto_xyz : &image->qto_xyz;
+    const int unit = image->xyz_units;
+    const float scale = unit == NIFTI_UNITS_METER ? 1e3f : unit == NIFTI_UNITS_MICRON ? 1e-3f : 1;
+    int codes[3] = {0};
+    bool finite = true;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            finite &= isfinite(info->affine[i][j] = to->m[i][j] * scale) != 0;
+    if (!finite || (image->sform_code <= 0 && image->qform_code <= 0))
+        return;
+    nifti_mat44_to_orientation(*to, &codes[0], &codes[1], &codes[2]);
+    for (int i = 0; i < 3; i++)
+        info->towards[2 - i] = letters[codes[i]];
+    if (!info->towards[0] || !info->towards[1] || !info->towards[2])
+        memset(info->towards, 0, sizeof info->towards);
 }
 
 static int read_image(const nifti_image *image, struct dl2_volume_info *info,
@@ -126,6 +166,7 @@ static int read_image(const nifti_image *image, struct dl2_volume_info *info,
                              "it is not NIfTI-1 in one file, the only kind that is supported");
     DL2_TRY(read_type(image->datatype, info, error));
     DL2_TRY(read_sizes(image, info, error));
+    read_orientation(image, info);
     if (image->iname_offset < 352)
         return dl2_error_set(error, DL2_ERR_FORMAT, "its voxels begin at byte %lld, in the header",
                              (long long)image->iname_offset);
@@ -141,13 +182,48 @@ static int read_image(const nifti_image *image, struct dl2_volume_info *info,
 int dl2_nifti_read_header(const char *path, struct dl2_volume_info *info, struct dl2_error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    float spacing[3] = {0};
     pthread_once(&once, be_quiet);
-    DL2_TRY(look_at_header(path, error));
+    DL2_TRY(look_at_header(path, spacing, error));
     nifti_image *image = nifti_image_read(path, 0);
     if (!image)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "libnifti cannot read it: it is damaged, or cut short");
     const int status = read_image(image, info, error);
     nifti_image_free(image);
+    memcpy(info->spacing, spacing, sizeof spacing);
     return status;
+}
+
+int dl2_nifti_make_header(const struct dl2_volume_info *info, uint8_t header[DL2_NIFTI_HEADER],
+                          struct dl2_error *error)
+{
+    nifti_1_header head = {.sizeof_hdr = sizeof head,
+                           .bitpix = (short)(8 * dl2_voxel_size(info->type)),
+                           .datatype =
+                               info->type == DL2_VOXEL_U8 ? NIFTI_TYPE_UINT8 : NIFTI_TYPE_FLOAT32,
+                           .vox_offset = DL2_NIFTI_HEADER,
+                           .scl_slope = 1,
+                           .xyzt_units = NIFTI_UNITS_MM,
+                           .sform_code = info->towards[0] ? NIFTI_XFORM_SCANNER_ANAT : 0,
+                           .magic = "n+1"};
+    const size_t sizes[] = {info->size[2], info->size[1], info->size[0], info->channels};
+    head.dim[0] = info->channels > 1 ? 4 : 3;
+    head.pixdim[0] = 1;
+    for (int i = 1; i <= 7; i++) {
+        const size_t size = i <= 4 ? sizes[i - 1] : 1;
+        if (size > INT16_MAX)
+            return dl2_error_set(error, DL2_ERR_LIMIT,
+                                 "NIfTI-1 has at most %d voxels along an axis, and it has %zu: "
+                                 "write .npy",
+                                 INT16_MAX, size);
+        head.dim[i] = (short)size;
+        head.pixdim[i] = i <= 3 ? info->spacing[3 - i] : 1;
+    }
+    memcpy(head.srow_x, info->affine[0], sizeof head.srow_x);
+    memcpy(head.srow_y, info->affine[1], sizeof head.srow_y);
+    memcpy(head.srow_z, info->affine[2], sizeof head.srow_z);
+    memset(header, 0, DL2_NIFTI_HEADER);
+    memcpy(header, &head, sizeof head);
+    return DL2_OK;
 }

@@ -364,7 +364,103 @@ static void folder_note(struct left_out *kind, const struct dl2_sample *sample)
 {
     if (!kind->count++)
         kind->first = sample->name;
-    dl2_extensions_add(&kind->extensions, dl2_path_extension(sample->path));
+    dl2_extensions_add(&kind->extensions, sample->extension);
+}
+
+/* ---- Layouts of volumes whose labels do not lie beside them */
+
+/* The Medical Segmentation Decathlon's folders, and what stands for them in keys. */
+static const struct decathlon {
+    const char *folder, *split;
+    bool labels;
+} decathlon[] = {{"imagesTr/", "train/", false},
+                 {"imagesTs/", "test/", false},
+                 {"labelsTr/", "train/", true},
+                 {"labelsTs/", "test/", true}};
+
+static const struct decathlon *folder_of_decathlon(const char *key)
+{
+    for (size_t i = 0; i < sizeof decathlon / sizeof *decathlon; i++)
+        if (!strncmp(key, decathlon[i].folder, strlen(decathlon[i].folder)))
+            return &decathlon[i];
+    return NULL;
+}
+
+/* The length of a key without a last part of this name, such as KiTS19's CASE/imaging; 0: it has
+ * another one. */
+static size_t folder_of_part(const char *key, const char *name)
+{
+    const char *base = dl2_path_base(key);
+    return base > key && !strcmp(base, name) ? (size_t)(base - key) - 1 : 0;
+}
+
+/* Which of the two layouts has volumes and labels here? Entries are sorted by path. */
+static void folder_find_layout(const struct dl2_files *files, bool *has_decathlon, bool *has_kits)
+{
+    bool images = false, labels = false;
+    const char *before = NULL; /* the last CASE/imaging */
+    for (size_t i = 0; i < files->count; i++) {
+        const char *key = files->entries[i].sample.key;
+        const struct decathlon *place = folder_of_decathlon(key);
+        const size_t length = folder_of_part(key, "segmentation");
+        images |= place && !place->labels;
+        labels |= place && place->labels;
+        before = folder_of_part(key, "imaging") ? key : before;
+        *has_kits |= length && before && folder_of_part(before, "imaging") == length &&
+                     !strncmp(before, key, length);
+    }
+    *has_decathlon = images && labels;
+}
+
+/* Gives the volumes of these layouts keys without folders of their own, CASE or train/NAME, and
+ * their labels those of the volumes. *is_label: the key is of labels. */
+static void folder_rename(char *key, bool has_decathlon, bool has_kits, bool *is_label)
+{
+    const struct decathlon *place = has_decathlon ? folder_of_decathlon(key) : NULL;
+    *is_label = place && place->labels;
+    if (place) {
+        const size_t old = strlen(place->folder), new = strlen(place->split);
+        memmove(key + new, key + old, strlen(key + old) + 1);
+        memcpy(key, place->split, new);
+    }
+    for (int label = 0; label < 2 && has_kits; label++) {
+        const size_t length = folder_of_part(key, label ? "segmentation" : "imaging");
+        if (length) {
+            key[length] = '\0';
+            *is_label = label;
+        }
+    }
+}
+
+static int folder_take_layout(struct folder *folder, struct dl2_error *error)
+{
+    struct dl2_files *files = &folder->files;
+    const size_t count = files->count;
+    bool has_decathlon = false, has_kits = false;
+    folder_find_layout(files, &has_decathlon, &has_kits);
+    if (!has_decathlon && !has_kits)
+        return DL2_OK;
+    DL2_TRY(DL2_NEW(&folder->mask_extensions, count, "a dataset", error));
+    files->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_file_entry entry = files->entries[i];
+        struct companion companion = {.file = entry};
+        bool is_label;
+        char *key = folder->strings + (entry.sample.key - folder->strings);
+        folder_rename(key, has_decathlon, has_kits, &is_label);
+        if (!is_label) {
+            entry.sample.name = key; /* by which splits and classes are found */
+            files->entries[files->count++] = entry;
+            continue;
+        }
+        char *extension = folder->mask_extensions[folder->masks.count];
+        snprintf(extension, MASK_EXTENSION_SIZE, "mask.%s", entry.sample.extension);
+        companion.extension = extension;
+        companion.image = key;
+        folder_note(&folder->masks, &entry.sample);
+        folder->companions[folder->companion_count++] = companion;
+    }
+    return DL2_OK;
 }
 
 /* Masks of other samples are no samples. */
@@ -516,6 +612,17 @@ static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number
     return DL2_OK;
 }
 
+static const char *folder_sidecar_at(const struct dl2_dataset *dataset, size_t number, size_t i,
+                                     const char **path)
+{
+    size_t count;
+    const struct companion *companions = folder_companions_of(dataset->state, number, &count);
+    if (i >= count)
+        return NULL;
+    *path = companions[i].file.sample.path;
+    return companions[i].extension;
+}
+
 static uint64_t folder_sidecar_sum(const struct dl2_dataset *dataset, size_t number)
 {
     size_t count;
@@ -629,9 +736,11 @@ static int folder_remark_masks(struct dl2_dataset *dataset, const struct folder 
         return DL2_OK;
     dl2_extensions_list(&masks->extensions, list, sizeof list);
     DL2_TRY(dl2_format(&dataset->name_note, error,
-                       "images that are masks of others by their names: %zu (%s), such as %s; "
-                       "they are read, and written to variants, as NAME.mask.EXT or NAME.seg.EXT",
-                       masks->count, list, masks->first));
+                       "%s that are %s of others by their names: %zu (%s), such as %s; "
+                       "they are read, and written to variants, as NAME.mask.EXT%s",
+                       dataset->volumes ? "volumes" : "images",
+                       dataset->volumes ? "labels" : "masks", masks->count, list, masks->first,
+                       dataset->volumes ? "" : " or NAME.seg.EXT"));
     return folder_list_left_out(&folder->second_masks,
                                 "masks of images that have another one of that kind", "",
                                 &dataset->name_note, error);
@@ -730,6 +839,8 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(folder_collect(folder, path, &list, dataset, options, error));
     if (options->keep || dataset->volumes)
         DL2_TRY(folder_take_masks(dataset, folder, error));
+    if (dataset->volumes)
+        DL2_TRY(folder_take_layout(folder, error));
     if (!dataset->remote && !dataset->volumes && !dataset->videos)
         DL2_TRY(folder_find_labels(folder, path, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
@@ -807,6 +918,7 @@ static const struct dl2_reader folder_reader = {
     .read = dl2_files_read,
     .read_sidecar = folder_read_sidecar,
     .read_sidecars = folder_read_sidecars,
+    .sidecar_at = folder_sidecar_at,
     .sidecar_sum = folder_sidecar_sum,
     .ignored = dl2_files_ignored,
     .locate = dl2_files_locate,

@@ -9,13 +9,18 @@ tests_pixels_test_operations_SOURCES = tests/pixels/test_operations.c tests/pixe
 tests_pixels_test_operations_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_pixels_test_operations_LDADD = libpixels.la $(CMOCKA_LIBS)
 TESTS += tests/pixels/test_resize tests/pixels/test_operations
+check_PROGRAMS += tests/pixels/test_volume_resample
+tests_pixels_test_volume_resample_SOURCES = tests/pixels/test_volume_resample.c tests/pixels/resample_golden.h
+tests_pixels_test_volume_resample_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_pixels_test_volume_resample_LDADD = libpixels.la $(CMOCKA_LIBS)
+TESTS += tests/pixels/test_volume_resample
 endif
 check_PROGRAMS += tests/pixels/fuzz_augmentation
 tests_pixels_fuzz_augmentation_SOURCES = tests/pixels/fuzz_augmentation.c
 tests_pixels_fuzz_augmentation_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_pixels_fuzz_augmentation_LDADD = $(FUZZ_LIBS) libpixels.la
 TESTS += tests/pixels/fuzz_augmentation.sh
-EXTRA_DIST += tests/pixels/fuzz_augmentation.sh tests/pixels/gen_resize.py tests/pixels/gen_operations.py tests/pixels/roll_plugin.c
+EXTRA_DIST += tests/pixels/fuzz_augmentation.sh tests/pixels/gen_resize.py tests/pixels/gen_operations.py tests/pixels/gen_resample.py tests/pixels/roll_plugin.c
 
 # Not a test: `make tests/bench/bench_resize && ./tests/bench/bench_resize`.
 EXTRA_PROGRAMS += tests/bench/bench_resize

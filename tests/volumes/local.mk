@@ -20,3 +20,4 @@ tests_volumes_test_volume_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_volumes_test_volume_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/volumes/test_volume
 endif
+EXTRA_DIST += tests/volumes/make_raw_volumes.py

@@ -8,6 +8,7 @@
 #include "codec/video.h"
 #include "common/option.h"
 #include "ranks/share_options.h"
+#include "transcode/preprocess.h"
 #include "transcode/transcode.h"
 
 /* Number of an option that was not given: the encoder's own choice. */
@@ -33,6 +34,7 @@ struct dl2_transcode_arguments {
     const char *json, *groups, *facts;
     const char *sensitivity;
     struct dl2_frame_rate frame_rate; /* of frames; 0: not given */
+    struct dl2_preprocess_options preprocess;
     uint64_t shuffle; /* a seed, if it was given */
     struct dl2_share share;
     double crop_area[2];
