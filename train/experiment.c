@@ -466,6 +466,8 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_object_set_new(run->report, "final", final_of(&run->state));
     json_object_set_new(run->report, "best", best_of(&run->state));
+    if (run->config->run.until.metric)
+        json_object_set_new(run->report, "until_reached", json_boolean(dl2_run_met_target(run)));
     return dl2_run_write_report(run, error);
 }
 

@@ -12,6 +12,7 @@
 #include "train/step_log.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -394,7 +395,8 @@ static int end_passes(struct ended_pass *ended, size_t count, struct dl2_validat
         if (ended[i].due)
             due[dues++] = (struct dl2_validation){.run = run,
                                                   .pass = ended[i].epoch.number,
-                                                  .keep = dl2_run_reached(run, run->length),
+                                                  .keep = dl2_run_reached(run, run->length) ||
+                                                          run->config->run.until.metric,
                                                   .record = ended[i].record};
     }
     if (dues)
@@ -536,8 +538,18 @@ int dl2_run_end_diverged(struct dl2_run *run, int status, const struct dl2_error
 void dl2_run_tell_ended(const struct dl2_run *run)
 {
     const struct dl2_run_state *state = &run->state;
-    const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
-                                              state->best_score, run->report_path};
+    const struct dl2_train_until *until = &run->config->run.until;
+    char text[128];
+    snprintf(text, sizeof text, "target %s=%g %s",
+             until->metric ? dl2_until_metrics[until->metric - 1] : "", until->value,
+             dl2_run_met_target(run) ? "reached" : "not reached");
+    const struct dl2_train_summary summary = {.val = state->val,
+                                              .val_count = state->val_count,
+                                              .best_epoch = state->best_epoch,
+                                              .best_score = state->best_score,
+                                              .epochs = dl2_run_position(run),
+                                              .until = until->metric ? text : NULL,
+                                              .report = run->report_path};
     if (run->events.ended)
         run->events.ended(run->events.context, &summary);
 }

@@ -200,6 +200,8 @@ double dl2_run_position(const struct dl2_run *run);
 double dl2_run_step_epochs(const struct dl2_run *run);
 /* DL2_RUN_OVER or DL2_RUN_DIVERGED: takes no further part in the stream. */
 bool dl2_run_is_over(const struct dl2_run *run);
+/* Did the last epoch's validation come to config->run.until? Only between two epochs. */
+bool dl2_run_met_target(const struct dl2_run *run);
 /* Has the run come to a position, as near as its steps allow? */
 bool dl2_run_reached(const struct dl2_run *run, double position);
 /* The same of a run that is at `state`, which is between two passes; NAN: no. */

@@ -201,10 +201,28 @@ int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *er
     return status;
 }
 
+const char *const dl2_until_metrics[] = {
+    "loss", "top1", "top5", "miou", "mean_dice", "mean_dice_mlperf", NULL};
+
+bool dl2_run_met_target(const struct dl2_run *run)
+{
+    const struct dl2_train_until *until = &run->config->run.until;
+    const struct dl2_run_state *state = &run->state;
+    const size_t passes = json_array_size(state->epochs);
+    if (!until->metric || state->batch || state->trained || !state->val_count || !passes)
+        return false;
+    const json_t *sets = json_object_get(json_array_get(state->epochs, passes - 1), "val");
+    const double value =
+        dl2_json_get_real(json_array_get(sets, 0), dl2_until_metrics[until->metric - 1], NAN);
+    return until->metric == 1 ? value <= until->value : value >= until->value;
+}
+
 /* Epochs that the whole run comes to; INFINITY where only the clock will tell and it can't yet. */
 static double run_length(const struct dl2_run *run)
 {
     double length = 0;
+    if (dl2_run_met_target(run))
+        return dl2_run_position(run);
     for (size_t i = 0; i < run->stream->stage_count; i++)
         length += run->config->data.stages[i].epochs;
     if (run->config->run.time_budget > 0)

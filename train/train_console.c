@@ -183,6 +183,10 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
                    (unsigned long long)summary->best_epoch);
         printf("\n");
     }
+    if (summary->until) {
+        begin_line(context);
+        printf("%s after %g epochs\n", summary->until, summary->epochs);
+    }
     begin_line(context);
     printf("report: %s\n", DL2_SHOWN(summary->report));
 }

@@ -302,6 +302,43 @@ static json_t *show_partition(const void *value)
     return partition[1] ? json_sprintf("%u/%u", partition[0] + 1, partition[1]) : json_null();
 }
 
+/* "mean_dice=0.9" */
+static int parse_until(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_train_until *until = value;
+    const size_t length = strcspn(text, "=");
+    char *end;
+    for (unsigned i = 0; text[length] && dl2_until_metrics[i]; i++) {
+        if (strlen(dl2_until_metrics[i]) != length || strncmp(dl2_until_metrics[i], text, length))
+            continue;
+        until->metric = i + 1;
+        until->value = strtod(text + length + 1, &end);
+        if (end > text + length + 1 && !*end && isfinite(until->value))
+            return DL2_OK;
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "'%s' is not METRIC=VALUE with a metric of loss, top1, top5, miou, "
+                         "mean_dice and mean_dice_mlperf, such as top1=0.75",
+                         text);
+}
+
+static json_t *show_until(const void *value)
+{
+    const struct dl2_train_until *until = value;
+    return until->metric
+               ? json_sprintf("%s=%.17g", dl2_until_metrics[until->metric - 1], until->value)
+               : json_null();
+}
+
+/* Does a training of such a kind have the metric, by its name? */
+static bool has_metric(unsigned metric, bool sees_volumes, bool has_masks)
+{
+    const char *name = metric ? dl2_until_metrics[metric - 1] : "loss";
+    return !strncmp(name, "mean_dice", strlen("mean_dice")) ? sees_volumes
+           : !strcmp(name, "miou")                          ? has_masks && !sees_volumes
+                                                            : true;
+}
+
 /* ---- The table ---- */
 
 static const char *const loader_words[] = {[false] = "real", [true] = "synthetic", NULL};
@@ -585,6 +622,12 @@ const struct dl2_option dl2_train_options[] = {
      "Finish the schedule and the validation within this time, for example 90s or 1h",
      AT(run.time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
      .commands = DL2_TRAINING},
+    {DL2_OPTION_PARSE, "until", 0, "METRIC=VALUE",
+     "End after the epoch whose validation, on the first set, comes to this: top1, top5, miou, "
+     "mean_dice or mean_dice_mlperf of at least VALUE, or loss of at most VALUE; the schedule "
+     "stays that of all --epochs",
+     AT(run.until), .parse = parse_until, .show = show_until, .unset = "none", .roles = RUN,
+     .commands = DL2_RUN},
     {DL2_OPTION_PARSE, "duration", 0, "TIME",
      "Time to warm up, an epoch at most, and least time to measure then", AT(run.measure),
      .parse = dl2_parse_duration, .show = show_real, .unset = "5s", .commands = DL2_MEASURING},
@@ -823,7 +866,10 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "normalization,window,"
          "oversample-foreground,cold",
          "has no effect on synthetic data"},
-        {config->data.synthetic, "val,keep-best",
+        {!has_metric(config->run.until.metric, sees_volumes, config->loader.mask), "until",
+         "names a metric that this training does not have: miou is of --mask, mean_dice of "
+         "volumes"},
+        {config->data.synthetic, "val,keep-best,until",
          "has no effect on synthetic data, which is not validated"},
         {config->precision != DL2_PRECISION_FP32, "sensitivity", "needs --amp off"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
@@ -838,7 +884,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {sees_volumes && config->decode.mode != DL2_DECODE_CPU, "decode",
          "is for JPEGs: volumes are read by the processors"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
-        {config->run.skip_validation, "val-resize,val-crop,validate-every,keep-best",
+        {config->run.skip_validation, "val-resize,val-crop,validate-every,keep-best,until",
          "has no effect with --skip-validation"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
         {config->run.restart, "resume", "excludes --restart"},
@@ -847,6 +893,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.stage_count, "partition", "excludes --stages"},
         {config->data.synthetic, "partition", "has no use on synthetic data"},
         {config->run.time_budget > 0, "partition", "excludes --time-budget"},
+        {config->run.until.metric, "partition", "excludes --until"},
         {config->run.run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
         {settings->ranks || settings->gpus, "partition",
          "works with one process only: several --hop gives each rank a partition"},

@@ -107,14 +107,24 @@ struct dl2_train_optimizer {
     double average_decay;
 };
 
+/* A figure of the first validation set at which a training ends, by its name in reports. */
+extern const char *const dl2_until_metrics[]; /* NULL ends */
+struct dl2_train_until {
+    unsigned metric; /* 1 is the first of those; 0: none */
+    double value;    /* at least, but of "loss" at most */
+};
+
 /* How long a run goes on, what it keeps, and where. */
 struct dl2_train_run {
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
     double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
     double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
     double stop_at;     /* stop at this position, epochs; NAN: go on to the end */
-    double measure;     /* seconds, for dl2_measure(); NAN: it is a training */
-    bool cold;          /* evict the images from the page cache before each pass */
+    /* End, completed, after the epoch whose validation comes to this. The schedule is that of all
+     * epochs. */
+    struct dl2_train_until until;
+    double measure;          /* seconds, for dl2_measure(); NAN: it is a training */
+    bool cold;               /* evict the images from the page cache before each pass */
     double validate_every;   /* epochs, whole; 0: only at the end */
     double checkpoint_every; /* epochs; 0: only when it stops or ends */
     bool in_database; /* of models that hop: the database that has the images trains on them */
@@ -219,6 +229,8 @@ struct dl2_train_summary {
     size_t val_count;
     uint64_t best_epoch; /* with the highest score on the first set, the first of equals; 0: none */
     double best_score;
+    double epochs;      /* that it has trained for */
+    const char *until;  /* whether the target was reached; NULL: there was none */
     const char *report; /* path */
 };
 

@@ -15,7 +15,9 @@
 /* What was found in volumes, over classes; sums, which are added up over the ranks. */
 struct dl2_volume_figures {
     double *dice, *volumes; /* of the Dice of each volume that has a class or was found to */
+    double *mlperf;         /* of the Dice of every volume, as MLPerf has it */
     double *matrix;         /* [label][found]: voxels, exact up to 2^53 */
+    double *seen;           /* volumes */
     double *all;            /* all of these: one allocation */
     size_t count;           /* of these */
     struct dl2_loss_sums sums;
@@ -28,11 +30,13 @@ int dl2_volume_figures_create(unsigned classes, struct dl2_volume_figures **out,
     *out = figures;
     if (!figures)
         return dl2_error_memory(error, "figures of volumes");
-    figures->count = (size_t)classes * (classes + 2);
+    figures->count = (size_t)classes * (classes + 3) + 1;
     DL2_TRY(DL2_NEW(&figures->all, figures->count, "figures of volumes", error));
     figures->dice = figures->all;
     figures->volumes = figures->dice + classes;
-    figures->matrix = figures->volumes + classes;
+    figures->mlperf = figures->volumes + classes;
+    figures->matrix = figures->mlperf + classes;
+    figures->seen = figures->matrix + (size_t)classes * classes;
     return DL2_OK;
 }
 
@@ -126,6 +130,10 @@ static int take(void *context, size_t first, size_t planes, const float *logits,
     return DL2_OK;
 }
 
+/* MLPerf Training's 3D U-Net adds this to both parts of the fraction, so that a class that a volume
+ * lacks, and that was not found in it, counts as 1. */
+static const double mlperf_smoothing = 1e-6;
+
 /* The volume's loss is that of training, of all its voxels. */
 static void add_figures(const struct volume *volume, struct dl2_volume_figures *figures)
 {
@@ -141,6 +149,7 @@ static void add_figures(const struct volume *volume, struct dl2_volume_figures *
     figures->sums.counted += volume->counted;
     figures->sums.top1 += volume->top1;
     figures->sums.top5 += volume->top5;
+    ++*figures->seen;
     for (size_t c = 0; c < classes; c++) {
         double found = 0, labelled = 0;
         for (size_t k = 0; k < classes; k++) {
@@ -148,6 +157,8 @@ static void add_figures(const struct volume *volume, struct dl2_volume_figures *
             labelled += volume->matrix[c * classes + k];
             figures->matrix[c * classes + k] += volume->matrix[c * classes + k];
         }
+        figures->mlperf[c] += (2 * volume->matrix[c * classes + c] + mlperf_smoothing) /
+                              (found + labelled + mlperf_smoothing);
         if (found + labelled > 0) {
             figures->dice[c] += 2 * volume->matrix[c * classes + c] / (found + labelled);
             figures->volumes[c]++;
@@ -309,7 +320,7 @@ int dl2_run_take_volumes(struct dl2_run *run, size_t set, struct dl2_volume_figu
 {
     const size_t classes = run->stream->classes;
     json_t *dices = json_array();
-    double sum = 0, voxels = 0;
+    double sum = 0, mlperf = 0, voxels = 0;
     size_t present = 0;
     *sums = figures->sums;
     int status = dl2_run_add_up(run, sums, error);
@@ -321,12 +332,14 @@ int dl2_run_take_volumes(struct dl2_run *run, size_t set, struct dl2_volume_figu
         json_array_append_new(dices, any ? json_real(mean) : json_null());
         sum += c && any ? mean : 0;
         present += c && any;
+        mlperf += c ? figures->mlperf[c] / *figures->seen / (double)(classes - 1) : 0;
     }
     for (size_t i = 0; i < classes * classes; i++)
         voxels += figures->matrix[i];
     *dice = present ? sum / (double)present : NAN;
     dl2_run_note_pixels(run, set, figures->matrix,
-                        json_pack("{s:I, s:o, s:o}", "voxels", (json_int_t)voxels, "mean_dice",
-                                  dl2_json_real(*dice), "dice", dices));
+                        json_pack("{s:I, s:o, s:o, s:o}", "voxels", (json_int_t)voxels, "mean_dice",
+                                  dl2_json_real(*dice), "mean_dice_mlperf", dl2_json_real(mlperf),
+                                  "dice", dices));
     return status;
 }

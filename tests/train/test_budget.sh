@@ -24,3 +24,23 @@ PY
 # Fewer epochs than there is time for: it ends with them.
 expect 0 run -d data -e 2 --time-budget 1m --out few
 [ "$(grep -c '"compute_seconds"' few/$REPORT)" = 2 ] || fail "-e is no bound under a time budget"
+
+# A target ends a run after the first epoch that comes to it, which the summary and the report say; the weights are those
+# of the whole run's first epochs. One that is missed is said, too.
+expect 0 dl2-train ${smallest#--quiet} -d data -e 6 --validate-every 2 --until top1=0.001 --out hit
+grep -q '^target top1=0.001 reached after 2 epochs$' "$work/out" || fail "the target: $(cat "$work/out")"
+[ "$(grep -c '"compute_seconds"' hit/$REPORT)" = 2 ] || fail "--until has not ended the run"
+[ "$(field hit/$REPORT until_reached)$(field hit/$REPORT completed)" = truetrue ] || fail "$(cat hit/$REPORT)"
+[ -e hit/predictions-0.npy ] || fail "no predictions of the last epoch"
+expect 0 run -d data -e 6 --run-epochs 2 --out part
+same hit/$CK part/$CK "a run with a target"
+expect 0 run -d data -e 6 --validate-every 2 --until top1=0.001 --resume --out hit
+said 'this run is finished already'
+expect 0 run -d data -e 2 --until loss=1e-9 --out miss
+grep -q '^target loss=1e-09 not reached after 2 epochs$' "$work/out" || fail "the target: $(cat "$work/out")"
+[ "$(field miss/$REPORT until_reached)" = false ] || fail "$(cat miss/$REPORT)"
+for target in top9=1 top1 top1=x top1=nan miou=0.5 mean_dice=0.5; do
+    expect 2 run -d data --until $target --out none
+done
+expect 2 run -d data --until top1=1 --skip-validation --out none
+expect 2 dl2-train --quiet --loader synthetic --until top1=1 --out none
