@@ -199,7 +199,7 @@ int dl2_nifti_make_header(const struct dl2_volume_info *info, uint8_t header[DL2
                           struct dl2_error *error)
 {
     nifti_1_header head = {.sizeof_hdr = sizeof head,
-                           .bitpix = (short)(8 * dl2_voxel_size(info->type)),
+                           .bitpix = info->type == DL2_VOXEL_U8 ? 8 : 32,
                            .datatype =
                                info->type == DL2_VOXEL_U8 ? NIFTI_TYPE_UINT8 : NIFTI_TYPE_FLOAT32,
                            .vox_offset = DL2_NIFTI_HEADER,
