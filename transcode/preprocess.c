@@ -12,12 +12,13 @@
 #include "transcode/variant/source_items.h"
 #include "volumes/volume.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define RECORD_NAME "dl2-preprocess.json"
 #define SCHEMA      "dl2-preprocess/1"
@@ -466,11 +467,22 @@ static int write_volume(const struct preprocess *run, const struct work *work, c
 /* Is the volume, with its labels, in DEST as it would be made? */
 static bool is_there(const struct preprocess *run, const struct work *work, const char *key)
 {
+    DL2_AUTO_FREE char *mask = NULL;
     struct stat volume, labels;
-    return fstat(dl2_volume_file(work->volume), &volume) == 0 &&
-           is_current(run, key, false, &volume) &&
-           (!work->labels || (fstat(dl2_volume_file(work->labels), &labels) == 0 &&
-                              is_current(run, key, true, &labels)));
+    if (path_of(run, key, true, &mask, NULL) < 0 ||
+        fstat(dl2_volume_file(work->volume), &volume) < 0 || !is_current(run, key, false, &volume))
+        return false;
+    return work->labels ? fstat(dl2_volume_file(work->labels), &labels) == 0 &&
+                              is_current(run, key, true, &labels)
+                        : !dl2_is_file(mask);
+}
+
+/* Labels that an earlier run wrote of a volume that has none now. */
+static int remove_labels(const struct preprocess *run, const char *key, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *path = NULL;
+    DL2_TRY(path_of(run, key, true, &path, error));
+    return unlink(path) < 0 && errno != ENOENT ? dl2_error_system(error, "%s", path) : DL2_OK;
 }
 
 static int make_volume(const struct preprocess *run, const struct dl2_source_item *item,
@@ -499,7 +511,8 @@ static int make_volume(const struct preprocess *run, const struct dl2_source_ite
     if (work->labels) { /* first: the volume stands for both */
         DL2_TRY(make_mask(run, work, &turn, error));
         DL2_TRY(write_volume(run, work, item->key, true, error));
-    }
+    } else
+        DL2_TRY(remove_labels(run, item->key, error));
     return write_volume(run, work, item->key, false, error);
 }
 

@@ -83,6 +83,12 @@ said 'it was made by other settings: all volumes are made again'
 written=5 again
 written=5 again --force
 diff -r "$work/one" "$work/three" || fail "other bytes after reruns"
+# Labels whose source is gone are not those of the volume any more.
+mv "$work/kits/case_00001/segmentation.nii.gz" "$work/segmentation"
+written=1 again
+[ ! -e "$work/one/case_00001.mask.npy" ] || fail "labels without a source"
+mv "$work/segmentation" "$work/kits/case_00001/segmentation.nii.gz"
+written=1 again
 mv "$work/kits/case_00002" "$work/gone"
 written=0 again
 said 'one/case_00002.npy: no volume of SOURCE accounts for it'
