@@ -162,9 +162,9 @@ static uint32_t step_between(uint32_t a, uint32_t b)
     return most;
 }
 
-/* Has an image at most FEW colours, and, if it is not gray, edges between them? Photographs have
- * more within their first rows, but for pieces of sky, whose colours change in small steps. */
-static bool has_few_colours(const struct dl2_image *image)
+/* Has an image at most FEW colours, and, if they are not numbers, edges between them? Photographs
+ * have more within their first rows, but for pieces of sky, whose colours change in small steps. */
+static bool has_few_colours(const struct dl2_image *image, bool numbers)
 {
     uint32_t colours[FEW];
     size_t count = 0;
@@ -185,17 +185,20 @@ static bool has_few_colours(const struct dl2_image *image)
             colours[i] = colour;
             count += i == count;
         }
-    return image->channels == 1 || steps > LEAST_STEP * changes;
+    return numbers || steps > LEAST_STEP * changes;
 }
 
 struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,
                                       const struct dl2_image *image)
 {
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    struct dl2_image_info info = {0};
+    const bool numbers = image->channels == 1 ||
+                         (dl2_image_read_info(data, size, &info, NULL) == DL2_OK && info.palette);
     return (struct dl2_mask_look){image->width, image->height,
                                   codec && !codec->lossy &&
                                       (uint64_t)image->width * image->height >= LEAST_PIXELS &&
-                                      has_few_colours(image)};
+                                      has_few_colours(image, numbers)};
 }
 
 static int compare_sizes(const void *a, const void *b)
