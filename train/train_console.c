@@ -185,7 +185,8 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
     }
     if (summary->until) {
         begin_line(context);
-        printf("%s after %g epochs\n", summary->until, summary->epochs);
+        printf("%s after %g epoch%s\n", summary->until, summary->epochs,
+               summary->epochs == 1 ? "" : "s");
     }
     begin_line(context);
     printf("report: %s\n", DL2_SHOWN(summary->report));

@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -313,12 +314,15 @@ static int parse_until(const char *text, void *value, struct dl2_error *error)
             continue;
         until->metric = i + 1;
         until->value = strtod(text + length + 1, &end);
-        if (end > text + length + 1 && !*end && isfinite(until->value))
+        /* All but the loss are fractions. */
+        if (end > text + length + 1 && !*end && until->value > 0 &&
+            until->value <= (i ? 1 : FLT_MAX))
             return DL2_OK;
     }
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "'%s' is not METRIC=VALUE with a metric of loss, top1, top5, miou, "
-                         "mean_dice and mean_dice_mlperf, such as top1=0.75",
+                         "mean_dice and mean_dice_mlperf, and a fraction but for the loss, such "
+                         "as top1=0.75",
                          text);
 }
 

@@ -39,7 +39,7 @@ said 'this run is finished already'
 expect 0 run -d data -e 2 --until loss=1e-9 --out miss
 grep -q '^target loss=1e-09 not reached after 2 epochs$' "$work/out" || fail "the target: $(cat "$work/out")"
 [ "$(field miss/$REPORT until_reached)" = false ] || fail "$(cat miss/$REPORT)"
-for target in top9=1 top1 top1=x top1=nan miou=0.5 mean_dice=0.5; do
+for target in top9=1 top1 top1=x top1=nan top1=75 loss=0 miou=0.5 mean_dice=0.5; do
     expect 2 run -d data --until $target --out none
 done
 expect 2 run -d data --until top1=1 --skip-validation --out none
