@@ -18,12 +18,12 @@ alike() {
         fail "$1 and $2 differ: $3"
 }
 
-# With batch norm over all, ranks are one large batch. (Slowly learned: at larger rates a rounding that differs soon
-# decides which side of 0 a ReLU's input is on.)
+# With batch norm over all, ranks are one large batch. (Slowly learned, and not to the last digits: a rounding that differs
+# decides now and then which side of 0 a ReLU's input is on, which depends on the processor, too.)
 for ranks in 2 3; do
     expect 0 run -d data -b 4 --lr 0.0002 --out sync$ranks --ranks $ranks --sync-bn
     expect 0 run -d data -b $((4 * ranks)) --lr 0.0002 --out large$ranks
-    alike sync$ranks/$REPORT large$ranks/$REPORT "$ranks ranks and one with the same step"
+    alike sync$ranks/$REPORT large$ranks/$REPORT "$ranks ranks and one with the same step" 2e-4
 done
 "${PYTHON3:-python3}" - sync3/$REPORT <<'PY' || fail "the report of three ranks"
 import json, sys
