@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cpu device. oneDNN does what is bound by arithmetic (convolutions, linear layers,
- * attention's products) and max pooling; cpu_kernels.c does what is bound by memory, fused so that
- * each tensor is read and written as seldom as possible. Threads are OpenMP's, for oneDNN and for
- * our own loops.
+ * attention's products); cpu_kernels.c does what is bound by memory, fused so that each tensor is
+ * read and written as seldom as possible. Threads are OpenMP's, for oneDNN and for our own loops.
  *
  * This file has the device, its memory, the input of a batch, the loss, and the table. The layers
  * are in cpu_NAME.c.

@@ -120,21 +120,6 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
                     hint);
 }
 
-dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
-                                    enum dl2_pass pass, const struct dl2_operands *o,
-                                    const struct dl2_window *w, const_dnnl_primitive_desc_t hint)
-{
-    dnnl_pooling_v2_desc_t op;
-    dnnl_status_t status =
-        pass == DL2_FORWARD
-            ? dnnl_pooling_v2_forward_desc_init(&op, dnnl_forward_training, dnnl_pooling_max, o->in,
-                                                o->out, w->strides, w->kernel, w->dilates,
-                                                w->near_pad, w->far_pad)
-            : dnnl_pooling_v2_backward_desc_init(&op, dnnl_pooling_max, o->in, o->out, w->strides,
-                                                 w->kernel, w->dilates, w->near_pad, w->far_pad);
-    return describe(desc, engine, status, &op, DL2_IDENTITY, hint);
-}
-
 #else /* oneDNN 3 */
 
 dnnl_status_t dl2_layout_create(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
@@ -203,19 +188,6 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
             desc, engine, o->in, o->weights, o->bias, o->out, hint, NULL);
     }
     return dnnl_invalid_arguments;
-}
-
-dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
-                                    enum dl2_pass pass, const struct dl2_operands *o,
-                                    const struct dl2_window *w, const_dnnl_primitive_desc_t hint)
-{
-    if (pass == DL2_FORWARD)
-        return dnnl_pooling_forward_primitive_desc_create(
-            desc, engine, dnnl_forward_training, dnnl_pooling_max, o->in, o->out, w->strides,
-            w->kernel, w->dilates, w->near_pad, w->far_pad, NULL);
-    return dnnl_pooling_backward_primitive_desc_create(desc, engine, dnnl_pooling_max, o->in,
-                                                       o->out, w->strides, w->kernel, w->dilates,
-                                                       w->near_pad, w->far_pad, hint, NULL);
 }
 
 #endif

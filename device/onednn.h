@@ -61,10 +61,4 @@ dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engin
 dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
                                   enum dl2_pass pass, const struct dl2_operands *operands,
                                   const_dnnl_primitive_desc_t hint);
-/* Only operands->in and ->out are read; there is no pass for weights. */
-dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
-                                    enum dl2_pass pass, const struct dl2_operands *operands,
-                                    const struct dl2_window *window,
-                                    const_dnnl_primitive_desc_t hint);
-
 #endif

@@ -306,13 +306,15 @@ static void convcolumn_as_in_pytorch(void **state)
 
 /* Masks: transposed convolutions, skip connections, cross-entropy of pixels some of which have no
  * label. */
+/* Rounding decides on the signs of some of the ReLUs' inputs, on a processor without AVX-512 of one
+ * that is 1.2e-3 of a gradient. */
 static void unet_as_in_pytorch(void **state)
 {
-    compare_with_pytorch("unet", 0, 16, 1, BATCH, false, 2e-4);
+    compare_with_pytorch("unet", 0, 16, 1, BATCH, false, 2e-3);
 }
 
 /* Volumes: the same in 3-D, instance norm, the Dice loss. PyTorch's own float32 is up to 4e-3 off
- * its float64 here: rounding decides on the signs of some of the ReLUs' inputs. */
+ * its float64 here, for the same reason. */
 static void unet3d_as_in_pytorch(void **state)
 {
     compare_with_pytorch("unet3d_small", 32, 64, 1, 1, true, 5e-3);
