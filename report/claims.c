@@ -8,12 +8,13 @@
 
 void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left)
 {
-    double before = first ? pow((double)looks->seeds[first - 1], 3) : 0;
-    const double all = pow((double)looks->seeds[looks->count - 1], 3) - before;
+    const double before = first ? pow((double)looks->seeds[first - 1], 3) : 0;
+    double last = before;
     for (size_t look = first; look < looks->count; look++) {
         const double now = pow((double)looks->seeds[look], 3);
-        looks->share[look] = left * (now - before) / all;
-        before = now;
+        const double all = pow((double)looks->seeds[looks->count - 1], 3) - before;
+        looks->share[look] = left * (now - last) / all;
+        last = now;
     }
 }
 
