@@ -64,102 +64,96 @@ static struct dl2_pool_window cpu_pool_window(const struct dl2_pool_shape *s, si
                            (unsigned)(out % s->out.width));
 }
 
-/* The mean of each window; samples begin .. end-1. */
-static void cpu_average_pool_forward(void *context, unsigned part, size_t begin, size_t end)
+/* Elements `out` of the outputs and `in` of the inputs, [channels] each; `in` is number `place` of
+ * the `size` in the window of `out`. */
+typedef void cpu_pool_fn(const struct dl2_pool *pool, size_t out, size_t in, size_t place,
+                         size_t size);
+
+/* Calls take() for each input of each window, in order; samples begin .. end-1. */
+static inline void cpu_pool_walk(const struct dl2_pool *pool, size_t begin, size_t end,
+                                 cpu_pool_fn *take)
 {
-    const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
-    (void)part;
+    const size_t outs = dl2_sides_count(s->out);
     for (size_t n = begin; n < end; n++)
         for (size_t o = 0; o < outs; o++) {
             const struct dl2_pool_window v = cpu_pool_window(s, o);
-            float share = 1 / (float)dl2_pool_window_size(&v);
-            float *y = pool->to + (n * outs + o) * channels;
-            memset(y, 0, channels * sizeof *y);
+            const size_t out = (n * outs + o) * s->channels, size = dl2_pool_window_size(&v);
+            size_t place = 0;
             for (unsigned d = v.d0; d < v.d1; d++)
                 for (unsigned h = v.h0; h < v.h1; h++)
-                    for (unsigned w = v.w0; w < v.w1; w++) {
-                        const float *x = pool->from + cpu_pool_at(s, n, d, h, w);
-                        for (size_t c = 0; c < channels; c++)
-                            y[c] += x[c];
-                    }
-            for (size_t c = 0; c < channels; c++)
-                y[c] *= share;
+                    for (unsigned w = v.w0; w < v.w1; w++)
+                        take(pool, out, cpu_pool_at(s, n, d, h, w), place++, size);
         }
 }
 
-static void cpu_average_pool_backward(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_take_mean(const struct dl2_pool *pool, size_t out, size_t in, size_t place,
+                          size_t size)
 {
-    const struct dl2_pool *pool = context;
-    const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
-    (void)part;
-    memset(pool->to + cpu_pool_at(s, begin, 0, 0, 0), 0,
-           cpu_pool_at(s, end - begin, 0, 0, 0) * sizeof *pool->to);
-    for (size_t n = begin; n < end; n++)
-        for (size_t o = 0; o < outs; o++) {
-            const struct dl2_pool_window v = cpu_pool_window(s, o);
-            float share = 1 / (float)dl2_pool_window_size(&v);
-            const float *dy = pool->from + (n * outs + o) * channels;
-            for (unsigned d = v.d0; d < v.d1; d++)
-                for (unsigned h = v.h0; h < v.h1; h++)
-                    for (unsigned w = v.w0; w < v.w1; w++) {
-                        float *dx = pool->to + cpu_pool_at(s, n, d, h, w);
-                        for (size_t c = 0; c < channels; c++)
-                            dx[c] += dy[c] * share;
-                    }
-        }
+    const float *x = pool->from + in, share = 1 / (float)size;
+    float *y = pool->to + out;
+    for (size_t c = 0; c < pool->s.channels; c++)
+        y[c] = (place ? y[c] : 0) + x[c];
+    for (size_t c = 0; place + 1 == size && c < pool->s.channels; c++)
+        y[c] *= share;
 }
 
-/* The largest of each window, the first of equal ones; samples begin .. end-1. */
-static void cpu_max_pool_forward(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_give_mean(const struct dl2_pool *pool, size_t out, size_t in, size_t place,
+                          size_t size)
 {
-    const struct dl2_pool *pool = context;
-    const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
-    (void)part;
-    for (size_t n = begin; n < end; n++)
-        for (size_t o = 0; o < outs; o++) {
-            const struct dl2_pool_window v = cpu_pool_window(s, o);
-            float *y = pool->to + (n * outs + o) * channels;
-            uint16_t *winner = pool->winners + (n * outs + o) * channels, place = 0;
-            memcpy(y, pool->from + cpu_pool_at(s, n, v.d0, v.h0, v.w0), channels * sizeof *y);
-            memset(winner, 0, channels * sizeof *winner);
-            for (unsigned d = v.d0; d < v.d1; d++)
-                for (unsigned h = v.h0; h < v.h1; h++)
-                    for (unsigned w = v.w0; w < v.w1; w++, place++) {
-                        const float *x = pool->from + cpu_pool_at(s, n, d, h, w);
-                        for (size_t c = 0; c < channels; c++) {
-                            winner[c] = x[c] > y[c] ? place : winner[c];
-                            y[c] = x[c] > y[c] ? x[c] : y[c];
-                        }
-                    }
-        }
+    const float *dy = pool->from + out, share = 1 / (float)size;
+    float *dx = pool->to + in;
+    (void)place;
+    for (size_t c = 0; c < pool->s.channels; c++)
+        dx[c] += dy[c] * share;
 }
 
-static void cpu_max_pool_backward(void *context, unsigned part, size_t begin, size_t end)
+/* The first of equal ones. */
+static void cpu_take_largest(const struct dl2_pool *pool, size_t out, size_t in, size_t place,
+                             size_t size)
+{
+    const float *x = pool->from + in;
+    float *y = pool->to + out;
+    uint16_t *winner = pool->winners + out;
+    (void)size;
+    for (size_t c = 0; c < pool->s.channels; c++) {
+        const bool wins = !place || x[c] > y[c];
+        winner[c] = wins ? (uint16_t)place : winner[c];
+        y[c] = wins ? x[c] : y[c];
+    }
+}
+
+static void cpu_give_largest(const struct dl2_pool *pool, size_t out, size_t in, size_t place,
+                             size_t size)
+{
+    const float *dy = pool->from + out;
+    const uint16_t *winner = pool->winners + out;
+    float *dx = pool->to + in;
+    (void)size;
+    for (size_t c = 0; c < pool->s.channels; c++)
+        dx[c] += winner[c] == place ? dy[c] : 0;
+}
+
+static void cpu_pool_forward(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct dl2_pool *pool = context;
-    const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
     (void)part;
-    memset(pool->to + cpu_pool_at(s, begin, 0, 0, 0), 0,
-           cpu_pool_at(s, end - begin, 0, 0, 0) * sizeof *pool->to);
-    for (size_t n = begin; n < end; n++)
-        for (size_t o = 0; o < outs; o++) {
-            const struct dl2_pool_window v = cpu_pool_window(s, o);
-            const float *dy = pool->from + (n * outs + o) * channels;
-            const uint16_t *winner = pool->winners + (n * outs + o) * channels;
-            uint16_t place = 0;
-            for (unsigned d = v.d0; d < v.d1; d++)
-                for (unsigned h = v.h0; h < v.h1; h++)
-                    for (unsigned w = v.w0; w < v.w1; w++, place++) {
-                        float *dx = pool->to + cpu_pool_at(s, n, d, h, w);
-                        for (size_t c = 0; c < channels; c++)
-                            dx[c] += winner[c] == place ? dy[c] : 0;
-                    }
-        }
+    if (pool->s.kind == DL2_POOL_MAX)
+        cpu_pool_walk(pool, begin, end, cpu_take_largest);
+    else
+        cpu_pool_walk(pool, begin, end, cpu_take_mean);
+}
+
+static void cpu_pool_backward(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct dl2_pool *pool = context;
+    const size_t first = cpu_pool_at(&pool->s, begin, 0, 0, 0);
+    (void)part;
+    memset(pool->to + first, 0, (cpu_pool_at(&pool->s, end, 0, 0, 0) - first) * sizeof *pool->to);
+    if (pool->s.kind == DL2_POOL_MAX)
+        cpu_pool_walk(pool, begin, end, cpu_give_largest);
+    else
+        cpu_pool_walk(pool, begin, end, cpu_give_mean);
 }
 
 static void cpu_pool(struct dl2_pool *pool, dl2_cpu_work_fn *work, const void *from, void *to)
@@ -171,12 +165,10 @@ static void cpu_pool(struct dl2_pool *pool, dl2_cpu_work_fn *work, const void *f
 
 void dl2_cpu_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
-    cpu_pool(pool, pool->s.kind == DL2_POOL_MAX ? cpu_max_pool_forward : cpu_average_pool_forward,
-             x, y);
+    cpu_pool(pool, cpu_pool_forward, x, y);
 }
 
 void dl2_cpu_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
-    cpu_pool(pool, pool->s.kind == DL2_POOL_MAX ? cpu_max_pool_backward : cpu_average_pool_backward,
-             dy, dx);
+    cpu_pool(pool, cpu_pool_backward, dy, dx);
 }
