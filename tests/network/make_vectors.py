@@ -219,7 +219,30 @@ def fill_state(net):
                 values = 1 + 0.25 * values
             else:
                 values = 0.1 * values
+            if isinstance(net, (UNet, UNet3D)) and name.endswith(".weight") and tensor.dim() == 1:
+                values = 0.15 * values
+            elif isinstance(net, (UNet, UNet3D)) and name.endswith(".bias"):
+                values = values + 1 - 2.0 * (torch.arange(tensor.numel()) % 2)
             tensor.copy_(values)
+
+
+def watch_margins(net):
+    """
+    Rounding decides on the sign of a ReLU's input near 0, and on the greater of two equal inputs of a maximum, and either
+    changes gradients by percents: a float32 network that is right differs then. Norms of U-Nets have small weights and
+    biases of 1 and -1 (fill_state), and here it is asserted that no input came nearer than 20 times float32's rounding.
+    """
+    def relu(module, inputs):
+        assert inputs[0].abs().min() > 2e-5, "a ReLU's input is %g" % inputs[0].abs().min()
+
+    def maximum(module, inputs):
+        n, c, h, w = inputs[0].shape
+        windows = inputs[0].reshape(n, c, h // 2, 2, w // 2, 2).transpose(3, 4).reshape(-1, 4)
+        first, second = windows.topk(2, 1)[0].unbind(1)
+        gap = (first - second)[first > 0].min()
+        assert gap > 2e-6, "two inputs of a maximum differ by %g" % gap
+    return [module.register_forward_pre_hook(relu if isinstance(module, nn.ReLU) else maximum)
+            for module in net.modules() if isinstance(module, (nn.ReLU, nn.MaxPool2d))]
 
 
 def state_of(net):
@@ -253,6 +276,7 @@ def main():
     network, frames, pixels_a_side, steps, batch = NETWORKS[sys.argv[1]]
     net = network().double().train()
     fill_state(net)
+    margins = watch_margins(net)
     # That seed from 99 to 1499 with which the inputs of ReLUs in resnet20's step keep farthest from 0: at least 5 times as
     # far as float32 is wrong there. Nearer ones change gradients by percents where rounding decides on their sign.
     pixels = ((fill(batch * frames * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
@@ -269,6 +293,8 @@ def main():
         labels = labels.reshape((batch,) + (frames,) * (frames > 1) + (pixels_a_side,) * 2)
     train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.01, momentum=0.9, nesterov=True), steps, True)
     net.eval()
+    for hook in margins:
+        hook.remove()
     loss = loss_of(net, inputs, labels, 0)
     print("evaluation", "%.12g" % loss.item())
     if sys.argv[1] != "convnet":
