@@ -189,7 +189,7 @@ static int take_epochs(const struct reading *reading, const json_t *list, json_t
     json_array_foreach(list, i, own)
     {
         const char *prefix = dl2_text("epochs[%zu].", i);
-        double value, number;
+        double value, number = 0;
         if (!json_is_object(own))
             return wrong(reading, dl2_text("epochs[%zu]", i), "it is not an object");
         DL2_TRY(check_members(reading, own, prefix, known));
