@@ -674,13 +674,21 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         dl2_image_dataset_options(options->samples, &options->members);
     images.class_folders = !copy->packed;
     images.in_order = !options->shuffle;
+    images.subset = options->subset;
+    images.val_fraction = 0; /* where no names are of splits, the subset is one of all images */
     DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));
-    dl2_dataset_tell(copy->dataset, options->source, copy->packed, copy->progress);
+    dl2_dataset_tell(copy->dataset, options->source, copy->packed || options->subset.fraction > 0,
+                     copy->progress);
     DL2_TRY(dl2_output_check_source(copy->dataset, options->source, options->pack.container,
                                     copy->progress, error));
     if (options->shuffle)
         DL2_TRY(dl2_dataset_shuffle(copy->dataset, *options->shuffle, error));
     DL2_TRY(load_summary(copy, error));
+    if (copy->summary && options->subset.fraction > 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is a variant, and a part of one is none: copy the subset of its "
+                             "original, and make the variant of that",
+                             options->source);
     DL2_TRY(find_origin(copy, error));
     if (copy->packed && is_current(copy)) {
         copy->result->images = dl2_dataset_count(copy->dataset);

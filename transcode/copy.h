@@ -8,6 +8,9 @@
  * get the times of their sources. Only those that are missing, or of another size or time, are
  * written; images that SOURCE lacks are named, or removed where that is asked for. What an earlier
  * copy has put beside images and SOURCE lacks is removed; other files are left alone.
+ *
+ * A subset is one of the images for training, or of all where no names are of splits; SOURCE is not
+ * a variant then, since a summary is of all its images.
  */
 #ifndef DL2_TRANSCODE_COPY_H
 #define DL2_TRANSCODE_COPY_H
@@ -20,7 +23,7 @@ struct dl2_copy_result {
 };
 
 /* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Of the options: source, dest,
- * samples, members, pack, shuffle, force, prune, progress and jobs, of which each reads two
+ * samples, members, subset, pack, shuffle, force, prune, progress and jobs, of which each reads two
  * samples. */
 int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result *result,
              struct dl2_error *error);

@@ -5,6 +5,7 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/subset_options.h"
 #include "dataset/tell.h"
 #include "dataset/write/variant_facts.h"
 #include "quality/image_dataset.h"
@@ -413,12 +414,14 @@ static int survey(void)
 {
     json_auto_t *survey = NULL;
     int status = arguments.json ? dl2_file_expect(arguments.json, &error) : DL2_OK;
-    if (status == DL2_OK && arguments.groups)
-        status = dl2_file_expect(arguments.groups, &error);
+    if (status == DL2_OK && arguments.files.groups)
+        status = dl2_file_expect(arguments.files.groups, &error);
+    if (status == DL2_OK && arguments.files.csv)
+        status = dl2_file_expect(arguments.files.csv, &error);
     if (status < 0)
         return end_program(status, false);
     dl2_progress_begin(&progress, "survey", "images", 0, common.quiet);
-    status = dl2_survey(options, arguments.groups, &survey, &error);
+    status = dl2_survey(options, &arguments.files, &survey, &error);
     dl2_progress_end(&progress);
     if (status == DL2_OK)
         dl2_survey_print(survey, stdout);
@@ -637,6 +640,9 @@ static int run(char **places, size_t count)
         return print_list(dest ? dest : "DEST");
     if (command == DL2_ENCODE && !dest)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
+    const int refused = dl2_subset_options_check(&program, &common, &arguments.run.subset);
+    if (refused)
+        return refused;
     if (options->colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
         return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");

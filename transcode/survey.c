@@ -316,31 +316,108 @@ static int find_uses(struct survey *survey, const struct dl2_dataset_options *al
     return mark_split(survey, &options, VALIDATION, error);
 }
 
-/* ---- The file of groups */
+/* ---- The files with a line for each image */
 
-static int write_groups(const struct survey *survey, const char *path, struct dl2_error *error)
+/* Numbers the groups of near duplicates from 1 on, in the dataset's order. */
+static int number_groups(const struct survey *survey, size_t **out, struct dl2_error *error)
+{
+    size_t groups = 0;
+    DL2_TRY(DL2_NEW(out, survey->count, "a survey", error));
+    for (size_t i = 0; i < survey->count; i++) {
+        const size_t root = root_of(survey->parent, i); /* is not above i */
+        (*out)[i] = root == i ? ++groups : (*out)[root];
+    }
+    return DL2_OK;
+}
+
+static int write_groups(const struct survey *survey, const size_t *group, const char *path,
+                        struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
-    DL2_AUTO_FREE size_t *number = NULL;
-    size_t groups = 0;
-    DL2_TRY(DL2_NEW(&number, survey->count, "a survey", error));
     for (size_t i = 0; i < survey->count; i++) {
         struct dl2_sample sample;
         char tail[32];
-        const size_t root = root_of(survey->parent, i);
         dl2_dataset_sample(survey->dataset, i, &sample);
         if (strchr(sample.key, '\n'))
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "%s: the name of %s has a newline, which a line of the file of "
                                  "groups can't have; rename it",
                                  path, sample.path);
-        if (!number[root])
-            number[root] = ++groups;
-        const int length = snprintf(tail, sizeof tail, "\t%zu\n", number[root]);
+        const int length = snprintf(tail, sizeof tail, "\t%zu\n", group[i]);
         DL2_TRY(dl2_bytes_append(&text, sample.key, strlen(sample.key), error));
         DL2_TRY(dl2_bytes_append(&text, tail, (size_t)length, error));
     }
     return dl2_file_write(path, text.data, text.size, error);
+}
+
+/* The columns that an image has once it could be read. */
+static void print_image(const struct survey_image *image, FILE *out)
+{
+    const struct dl2_image_info *info = &image->info;
+    fprintf(out, "%s,", image->codec->name);
+    if (isfinite(image->figures[QUALITY]))
+        fprintf(out, "%.0f", image->figures[QUALITY]);
+    fprintf(out, ",%s,%.0f,%.0f,%u,%u,%s,%u,", image->has_coding ? image->coding.subsampling : "",
+            image->figures[WIDTH], image->figures[HEIGHT], (unsigned)info->channels,
+            (unsigned)info->bits, info->alpha ? "yes" : "no", (unsigned)info->orientation);
+    dl2_csv_field(out, image->colour ? image->colour : "sRGB");
+    fprintf(out, ",%" PRIu64, image->bytes);
+    for (int c = 0; c < CHANNELS; c++)
+        fprintf(out, ",%.3f", image->mean[c]);
+    for (int c = 0; c < CHANNELS; c++)
+        fprintf(out, ",%.3f", sqrt(fmax(0, image->square[c] - image->mean[c] * image->mean[c])));
+    fprintf(out, ",%016" PRIx64 ",", image->hash);
+}
+
+static void print_csv(const struct survey *survey, const size_t *group, FILE *out)
+{
+    fprintf(out, "key,split,class,codec,quality,subsampling,width,height,channels,bits,alpha,"
+                 "orientation,colour,bytes,mean_r,mean_g,mean_b,std_r,std_g,std_b,hash,group,"
+                 "error\n");
+    for (size_t i = 0; i < survey->count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(survey->dataset, i, &sample);
+        dl2_csv_field(out, sample.key);
+        fputc(',', out);
+        dl2_csv_field(out, dl2_dataset_split_of(survey->dataset, i));
+        fputc(',', out);
+        if (sample.label >= 0)
+            dl2_csv_field(out, dl2_dataset_class_name(survey->dataset, (unsigned)sample.label));
+        fputc(',', out);
+        if (survey->images[i].bad) {
+            fputs(",,,,,,,,,,,,,,,,,,,", out);
+            dl2_csv_field(out, survey->images[i].bad);
+        } else {
+            print_image(&survey->images[i], out);
+            fprintf(out, "%zu,", group[i]);
+        }
+        fputc('\n', out);
+    }
+}
+
+static int write_csv(const struct survey *survey, const size_t *group, const char *path,
+                     struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return dl2_error_memory(error, "a survey");
+    print_csv(survey, group, out);
+    const bool failed = ferror(out);
+    if (fclose(out) != 0 || failed)
+        return dl2_error_memory(error, "a survey");
+    return dl2_file_write(path, (const uint8_t *)text, size, error);
+}
+
+static int write_files(const struct survey *survey, const struct dl2_survey_files *files,
+                       struct dl2_error *error)
+{
+    DL2_AUTO_FREE size_t *group = NULL;
+    DL2_TRY(number_groups(survey, &group, error));
+    if (files->groups)
+        DL2_TRY(write_groups(survey, group, files->groups, error));
+    return files->csv ? write_csv(survey, group, files->csv, error) : DL2_OK;
 }
 
 /* ---- The report */
@@ -584,8 +661,8 @@ static void close_survey(struct survey *survey)
     dl2_dataset_close(survey->dataset);
 }
 
-int dl2_survey(const struct dl2_transcode_options *options, const char *groups, json_t **out,
-               struct dl2_error *error)
+int dl2_survey(const struct dl2_transcode_options *options, const struct dl2_survey_files *files,
+               json_t **out, struct dl2_error *error)
 {
     DL2_CLEANUP(close_survey) struct survey survey = {.options = options};
     const struct dl2_dataset_options all =
@@ -597,8 +674,8 @@ int dl2_survey(const struct dl2_transcode_options *options, const char *groups, 
     DL2_TRY(run_survey(&survey, error));
     json_auto_t *report = NULL;
     DL2_TRY(make_report(&survey, &report, error));
-    if (groups)
-        DL2_TRY(write_groups(&survey, groups, error));
+    if (files->groups || files->csv)
+        DL2_TRY(write_files(&survey, files, error));
     *out = json_incref(report);
     return DL2_OK;
 }

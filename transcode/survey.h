@@ -21,13 +21,17 @@
 
 enum { DL2_SURVEY_BITS = 3, DL2_SURVEY_LEVELS = 4 };
 
+/* Files with a line for each image (docs/formats/transcode.md); NULL: none. */
+struct dl2_survey_files {
+    const char *groups; /* an image without a near duplicate is in a group of its own */
+    const char *csv;
+};
+
 /* *out is dl2-survey/1 (docs/formats/transcode.md), a new reference. Images that cannot be read are
- * no error, but listed. The result is the same for any number of jobs. The file of groups, unless
- * `groups` is NULL, has all images, one that has no near duplicate in a group of its own
- * (docs/formats/transcode.md). Of the options: source, samples, members, decode, jobs and
- * progress. */
-int dl2_survey(const struct dl2_transcode_options *options, const char *groups, json_t **out,
-               struct dl2_error *error);
+ * no error, but listed. The result is the same for any number of jobs. Of the options: source,
+ * samples, members, decode, jobs and progress. */
+int dl2_survey(const struct dl2_transcode_options *options, const struct dl2_survey_files *files,
+               json_t **out, struct dl2_error *error);
 
 /* The survey as a table for people. */
 void dl2_survey_print(const json_t *survey, FILE *out);

@@ -130,6 +130,8 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(run.members),
      .commands =
          DL2_ENCODES | 1 << DL2_COPY | 1 << DL2_INDEX | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(run.subset),
+     .commands = 1 << DL2_COPY},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels",
      AT(run.decode.max_pixels), .min = 1, .max = 4294967295.0,
      .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
@@ -199,10 +201,12 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_WRITES, .basic = true},
     {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
      .commands = DL2_SURVEYS, .basic = true},
+    {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write a table with a line for each image to FILE, too",
+     AT(files.csv), .commands = DL2_SURVEYS},
     {DL2_OPTION_TEXT, "groups", 0, "FILE",
      "Write the survey's near duplicates to FILE, too, a line KEY, tab, GROUP for each image, as "
      "dl2-report --group takes it",
-     AT(groups), .commands = DL2_SURVEYS},
+     AT(files.groups), .commands = DL2_SURVEYS},
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},

@@ -287,4 +287,37 @@ expect 2 dl2-transcode --quiet copy --container=tar --shuffle 1 "$work/many" "$w
 said "a value of --shuffle needs the sign, as --shuffle=SEED"
 expect 2 dl2-transcode --quiet copy --shuffle=1 "$work/many" "$work/folders"
 said "--shuffle has no effect: --container=folder has no order"
+
+# A subset: of each class's images for training, with what lies beside them, and what is not for training whole; of data
+# without splits, of all. A smaller one lies in a larger one, whatever the container.
+listed() { (cd "$1" && find . -name '*.ppm' | sort); }
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    for folder in train/a train/b val/a val/b; do picture "$work/split/$folder/$i.ppm" 8 8 $i; done
+    echo "number $i" >"$work/split/train/a/$i.txt"
+done
+copy --subset 30% "$work/split" "$work/third"
+said "$work/split: a subset: 6 of the 20 images for training, 30% of each class, drawn with seed 0"
+is "$(listed "$work/third" | cut -d/ -f2,3 | sort | uniq -c | tr -s ' \n' ' ')" ' 3 train/a 3 train/b 10 val/a 10 val/b ' 'a subset'
+for file in "$work/third"/train/a/*.ppm; do
+    cmp "$file" "$work/split/train/a/${file##*/}" && cmp "${file%.*}.txt" "$work/split/train/a/$(basename "${file%.*}").txt" ||
+        fail "$file is not a copy"
+done
+is "$(ls "$work/third/train/a" | wc -l)" 6 'images and what lies beside them'
+copy --subset 60% --container=tar "$work/split" "$work/more-tar"
+copy "$work/more-tar" "$work/more"
+is "$(listed "$work/more" | wc -l)" 32 'the larger subset'
+listed "$work/third" >"$work/list"
+listed "$work/more" | comm -23 "$work/list" - | grep . && fail "not in the larger subset"
+copy --subset 30% "$work/split/train" "$work/of-all"
+said "a subset: 6 of the 20 images"
+copy --subset 20% --subset-by name "$work/split/train" "$work/by-name"
+is "$(listed "$work/by-name" | tr '\n' ' ')" './a/1.ppm ./a/10.ppm ./b/1.ppm ./b/10.ppm ' 'the first by name'
+copy --subset 30% --subset-seed 1 "$work/split" "$work/other"
+listed "$work/other" | cmp -s - "$work/list" && fail "another seed draws the same"
+expect 2 dl2-transcode copy --subset-seed 1 "$work/split" "$work/unmade"
+said "--subset-seed needs --subset"
+expect 2 dl2-transcode copy --subset 30 "$work/split" "$work/unmade"
+expect 0 dl2-transcode --quiet --codec jpeg --q 50 "$work/split" "$work/variants"
+expect 2 dl2-transcode copy --subset 30% "$work/variants/jpeg-50" "$work/unmade"
+said "is a variant, and a part of one is none"
 exit 0

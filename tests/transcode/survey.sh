@@ -154,3 +154,28 @@ expect 2 dl2-transcode survey --q 5 data
 expect 2 dl2-transcode --json facts.json data out
 said "--json is not an option of the command recompress, but of survey"
 expect 1 dl2-transcode survey nowhere
+
+# The table: a line for each image, figures equal to those of its pixels, near duplicates by their group's number.
+mkdir -p 'table/a,"b"' table/c
+cp data/train/a/1.ppm 'table/a,"b"/one.ppm'
+cp data/train/a/1.ppm table/c/two.ppm
+cp data/val/b/gray.pgm table/c/
+echo broken >table/c/bad.jpg
+expect 1 dl2-transcode --quiet survey --csv table.csv --json facts.json table
+"$PYTHON3" - <<'PY' || { cat table.csv >&2; fail "the table is wrong"; }
+import csv, numpy
+rows = {r["key"]: r for r in csv.DictReader(open("table.csv", newline=""))}
+assert set(rows) == {'a,"b"/one', "c/two", "c/gray", "c/bad"}, rows.keys()
+one, two, gray, bad = (rows[k] for k in ('a,"b"/one', "c/two", "c/gray", "c/bad"))
+assert one["class"] == 'a,"b"' and two["class"] == "c" and one["split"] == "", one
+pixels = numpy.frombuffer(open("data/train/a/1.ppm", "rb").read()[-90 * 64 * 3:], numpy.uint8).reshape(-1, 3).astype(float)
+for i, c in enumerate("rgb"):
+    assert abs(float(one["mean_" + c]) - pixels[:, i].mean()) < 6e-4 and abs(float(one["std_" + c]) - pixels[:, i].std()) < 6e-4
+assert (one["width"], one["height"], one["channels"], one["bits"], one["codec"], one["alpha"]) == ("90", "64", "3", "8", "ppm", "no"), one
+assert int(one["bytes"]) == len(open("data/train/a/1.ppm", "rb").read()) and one["quality"] == one["error"] == ""
+assert gray["channels"] == "1" and gray["mean_r"] == gray["mean_g"] == gray["mean_b"]
+assert one["group"] == two["group"] != gray["group"] and one["hash"] == two["hash"]
+assert bad["error"] and not any(v for k, v in bad.items() if k not in ("key", "class", "split", "error")), bad
+PY
+expect 1 dl2-transcode survey --csv nowhere/table.csv table
+expect 2 dl2-transcode copy --csv table.csv table other

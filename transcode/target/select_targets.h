@@ -9,6 +9,7 @@
 #include "common/option.h"
 #include "ranks/share_options.h"
 #include "transcode/preprocess.h"
+#include "transcode/survey.h"
 #include "transcode/transcode.h"
 
 /* Number of an option that was not given: the encoder's own choice. */
@@ -31,7 +32,8 @@ struct dl2_transcode_arguments {
     struct dl2_external_decoders external; /* to read sources */
     unsigned container;                    /* a number for dl2_container_name() */
     unsigned shard_mib;
-    const char *json, *groups, *facts;
+    const char *json, *facts;
+    struct dl2_survey_files files;
     const char *sensitivity;
     struct dl2_frame_rate frame_rate; /* of frames; 0: not given */
     struct dl2_preprocess_options preprocess;
