@@ -449,7 +449,10 @@ static void resolve_numbers(struct dl2_study_settings *study)
     if (*o->budget && !*o->decide)
         dl2_setting_refuse("BUDGET", o->budget, "it has an effect with DECIDE=yes only");
     if (*o->decide && study->seeds.count < 2)
-        dl2_setting_refuse("SEEDS", o->seeds, "DECIDE begins with two");
+        dl2_setting_refuse(
+            "SEEDS", o->seeds,
+            "that is one seed, and DECIDE begins with two: list more, as SEEDS=\"0 1 2\", "
+            "or add DECIDE=no");
     if (strcmp(o->engine, "local") != 0 && strcmp(o->engine, "slurm") != 0)
         dl2_setting_refuse("ENGINE", o->engine, "local and slurm are known");
 }

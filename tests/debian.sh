@@ -36,7 +36,7 @@ else
 fi
 
 # In mount and process namespaces of its own: whatever the tests start ends with them.
-study="make study OUT=small-study CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS=2"
+study="make study OUT=small-study CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS='0 1'"
 check="make check -k ${*:+TESTS='$*'}"
 exec unshare --mount --pid --fork sh -ec '
     mount --make-rprivate /
