@@ -432,17 +432,18 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
 {
     const struct dl2_container *container = dataset->container;
     const bool forced = options->samples == DL2_SAMPLES_CLIPS;
+    const bool has_paths = container->has_clip_paths || options->labels;
     DL2_CLEANUP(free_found) struct found found = {NULL, NULL, 0};
     if (options->samples == DL2_SAMPLES_IMAGES || !dataset->count || dataset->volumes ||
         dataset->videos)
         return DL2_OK;
-    if (!container->shards && !container->has_clip_paths)
+    if (!container->shards && !has_paths)
         return forced ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                       "%s: the container '%s' holds images and no clips", path,
                                       container->name)
                       : DL2_OK;
-    DL2_TRY(container->has_clip_paths ? find_by_path(dataset, path, forced, &found, error)
-                                      : find_items(dataset, forced, &found, error));
+    DL2_TRY(has_paths ? find_by_path(dataset, path, forced, &found, error)
+                      : find_items(dataset, forced, &found, error));
     if (!found.clips)
         return DL2_OK;
     bool ordered = true;
@@ -453,8 +454,7 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
     }
     for (size_t i = 0; !ordered && i < dataset->count; i++)
         dataset->chosen[i] = found.frames[i].number;
-    DL2_TRY(
-        make_keys(dataset, &found, options->class_folders && !container->has_clip_paths, error));
+    DL2_TRY(make_keys(dataset, &found, options->class_folders && !has_paths, error));
     dataset->clips = found.clips;
     dataset->clip_count = found.count;
     dataset->by_frame = options->by_frame;

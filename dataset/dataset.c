@@ -134,8 +134,8 @@ static int find_container(struct dl2_dataset *dataset, const char *path,
     const struct dl2_remote_options *remote = &options->remote;
     if (options->labels && (dl2_is_address(path) || dl2_dataset_is_database(path)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: lists of labels are for videos in a folder of this machine; copy "
-                             "the videos to one",
+                             "%s: lists of labels are for videos and frames in a folder of this "
+                             "machine; copy them to one",
                              path);
     if (dl2_is_address(path))
         return dl2_remote_find_container(dataset, path, remote, error);

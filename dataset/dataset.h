@@ -177,8 +177,9 @@ struct dl2_dataset_options {
     /*
      * Lists of the labels of the videos below the path, with commas: FILE or SPLIT=FILE (list.c
      * says what they may look like). Samples are the videos that the lists name, with the keys
-     * [SPLIT/]CLASS/NAME, wherever below the path they lie. NULL: folders say the classes.
-     * DL2_ERR_ARGUMENT for an address or a database.
+     * [SPLIT/]CLASS/NAME, wherever below the path they lie; or the images in folders NAME, with
+     * keys [SPLIT/]CLASS/NAME/FRAME, which are clips by the rule above. NULL: folders say the
+     * classes. DL2_ERR_ARGUMENT for an address or a database.
      */
     const char *labels;
     /* DL2_ERR_ARGUMENT with other containers than tar, and where a remote one's index has

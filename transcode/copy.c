@@ -674,11 +674,14 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         dl2_image_dataset_options(options->samples, &options->members);
     images.class_folders = !copy->packed;
     images.in_order = !options->shuffle;
+    images.labels = options->labels;
     images.subset = options->subset;
     images.val_fraction = 0; /* where no names are of splits, the subset is one of all images */
     DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));
-    dl2_dataset_tell(copy->dataset, options->source, copy->packed || options->subset.fraction > 0,
+    dl2_dataset_tell(copy->dataset, options->source,
+                     copy->packed || options->subset.fraction > 0 || options->labels,
                      copy->progress);
+    copy->result->failed = dl2_dataset_missing(copy->dataset);
     DL2_TRY(dl2_output_check_source(copy->dataset, options->source, options->pack.container,
                                     copy->progress, error));
     if (options->shuffle)

@@ -18,13 +18,14 @@
 #include "transcode/transcode.h"
 
 struct dl2_copy_result {
-    size_t images, written, failed;
+    size_t images, written;
+    size_t failed;  /* images, and lines of lists of labels whose clip is not there */
     uint64_t bytes; /* of the images */
 };
 
 /* DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way. Of the options: source, dest,
- * samples, members, subset, pack, shuffle, force, prune, progress and jobs, of which each reads two
- * samples. */
+ * samples, members, labels, subset, pack, shuffle, force, prune, progress and jobs, of which each
+ * reads two samples. */
 int dl2_copy(const struct dl2_transcode_options *options, struct dl2_copy_result *result,
              struct dl2_error *error);
 

@@ -559,8 +559,8 @@ static int open_source(struct ingest *ingest, struct dl2_error *error)
     DL2_TRY(dl2_dataset_open(options->source, &videos, &ingest->dataset, error));
     if (dl2_dataset_kind(ingest->dataset) != DL2_SAMPLE_VIDEO)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: it holds images, and --frames is for videos, such as .mp4 and "
-                             ".webm; leave --frames out to work on the images",
+                             "%s: it holds images, and frames is for videos, such as .mp4 and "
+                             ".webm; recompress and copy are for images",
                              options->source);
     dl2_dataset_tell(ingest->dataset, options->source, true, options->progress);
     if (options->shuffle)
@@ -728,7 +728,7 @@ int dl2_frames_make(const struct dl2_transcode_options *options, struct dl2_fram
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_video_missing());
     if (!dl2_output_is_folder(options->dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--frames writes to a folder of this machine; copy takes it from "
+                             "frames writes to a folder of this machine; copy takes it from "
                              "there");
     int status = dl2_output_begin_copy(options, &lock, error);
     if (status == DL2_OK)

@@ -47,7 +47,8 @@ struct dl2_transcode_options {
     enum dl2_samples samples;         /* clips stay clips; each of their frames is an image here */
     struct dl2_member_choice members; /* of samples of tar shards */
     struct dl2_subset subset;         /* of the source's images, for a copy */
-    const char *labels;               /* likewise, of videos; NULL: folders say the classes */
+    const char
+        *labels; /* lists, of videos and of folders of frames; NULL: folders say the classes */
     const struct dl2_transcode_target *targets; /* all of codecs of images, or all of videos */
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */

@@ -93,7 +93,7 @@ int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,
     if (dataset->videos && !options->takes_videos)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s: it holds videos (.mp4, .webm, .mkv, .avi and the like), and what "
-                             "was asked for works on images; dl2-transcode --frames makes clips of "
+                             "was asked for works on images; dl2-transcode frames makes clips of "
                              "images of them; dl2-load bench and check, dl2-train, dl2.Loader in "
                              "Python and the C library read them as they are",
                              path);

@@ -9,12 +9,13 @@
  * A list on a server names files of that server, or of that bucket, by paths from its folder or by
  * whole addresses. Sizes and times come from the listing of its folder, or from a request a file.
  *
- * Lists of labels (dl2_dataset_options.labels) name videos of a folder by their names alone, as
- * datasets of videos are published:
+ * Lists of labels (dl2_dataset_options.labels) name videos of a folder by their names alone, or
+ * folders of a video's frames, as datasets of videos are published:
  *   id;label                                         Jester, Something-Something; no first line
  *   label,youtube_id,time_start,time_end,split       Kinetics, with this first line
  * The video is the file below the folder that is called ID, or ID_START_END with six digits each,
- * with any extension of videos. Its key is "SPLIT/CLASS/NAME".
+ * with any extension of videos, or the images in a folder of that name. Its key is
+ * "SPLIT/CLASS/NAME", and that of a frame "SPLIT/CLASS/NAME/FRAME".
  *
  * Metadata of Hugging Face's folders of images are lists, too: metadata.csv, or metadata.jsonl with
  * an object a line, in the folder or in those of splits in it, with file_name and a label.
@@ -40,7 +41,8 @@
 enum { MAX_LIST_BYTES = 1 << 30, MAX_FIELDS = 64, MISSING_NAMED = 5 };
 enum column { IMAGE, CLASS, SPLIT, START, END, COLUMNS };
 
-/* The videos of a folder by their names, which begin at `name` in a path and have no extension. */
+/* The videos and frames of a folder by the names of videos, which begin at `name` in a path: that
+ * of a file, without extension, or that of the folder with the frame. */
 struct video_names {
     const char *root;
     struct dl2_file_list files;
@@ -49,7 +51,7 @@ struct video_names {
         size_t length;
         size_t number; /* of the file */
     } * items;
-    size_t count;
+    size_t count, taken; /* `taken`: lines have named them */
 };
 
 /* What is known of the file while it is read. */
@@ -60,7 +62,7 @@ struct list_reading {
     size_t videos;    /* of the entries */
     const char *path; /* the list's */
     const struct dl2_remote *remote; /* its folder, on a server; else NULL */
-    const struct video_names *names; /* of a list of labels; else NULL */
+    struct video_names *names;       /* of a list of labels; else NULL */
     const char *split;               /* of all lines; NULL: lines may say it */
     bool is_metadata;                /* of Hugging Face: paths may say the split */
     bool has_splits;                 /* a line has named one */
@@ -268,49 +270,72 @@ static int compare_names(const void *a, const void *b)
     return dl2_compare_spans(one->name, one->length, two->name, two->length);
 }
 
+static int compare_items(const void *a, const void *b)
+{
+    const struct video_name *one = a, *two = b;
+    const int order = compare_names(a, b);
+    return order ? order : (one->number > two->number) - (one->number < two->number);
+}
+
 static void free_names(struct video_names *names)
 {
     dl2_file_list_free(&names->files);
     free(names->items);
 }
 
-static int find_names(struct video_names *names, const char *root, struct dl2_error *error)
+static int find_names(struct video_names *names, const char *root,
+                      const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     names->root = root;
     DL2_TRY(dl2_list_files(root, &names->files, error));
     DL2_TRY(DL2_NEW(&names->items, names->files.count, "a list", error));
     for (size_t i = 0; i < names->files.count; i++) {
         const char *path = names->files.paths[i], *base = dl2_path_base(path);
+        const size_t stem = dl2_path_stem_length(path) - (size_t)(base - path);
+        const char *folder = base;
+        while (folder > path && (folder == base || folder[-1] != '/'))
+            folder--;
         if (dl2_files_is_video(path))
+            names->items[names->count++] = (struct video_name){base, stem, i};
+        else if (folder < base && options->keep && options->keep(path))
             names->items[names->count++] =
-                (struct video_name){base, dl2_path_stem_length(path) - (size_t)(base - path), i};
+                (struct video_name){folder, (size_t)(base - folder) - 1, i};
     }
     if (names->count > 1)
-        qsort(names->items, names->count, sizeof *names->items, compare_names);
+        qsort(names->items, names->count, sizeof *names->items, compare_items);
     return DL2_OK;
 }
 
-/* *out is NULL where no video has the name. */
+/* Are both frames in one folder? They have the same name. */
+static bool in_one_folder(const struct video_names *names, const struct video_name *a,
+                          const struct video_name *b)
+{
+    const char *one = names->files.paths[a->number], *two = names->files.paths[b->number];
+    const size_t length = (size_t)(a->name - one) + a->length;
+    return one[length] == '/' && !strncmp(one, two, length + 1);
+}
+
+/* The video of that name, or its frames; *count is 0 where there is none. */
 static int find_video(const struct list_reading *reading, const char *name, size_t length,
-                      const struct video_name **out, struct dl2_error *error)
+                      const struct video_name **out, size_t *count, struct dl2_error *error)
 {
     const struct video_names *names = reading->names;
-    const struct video_name wanted = {name, length, 0}, *other = NULL;
+    const struct video_name wanted = {name, length, 0};
     const struct video_name *found =
         bsearch(&wanted, names->items, names->count, sizeof wanted, compare_names);
+    while (found && found > names->items && !compare_names(found, found - 1))
+        found--;
     *out = found;
-    if (found && found > names->items && !compare_names(found, found - 1))
-        other = found - 1;
-    else if (found && found + 1 < names->items + names->count && !compare_names(found, found + 1))
-        other = found + 1;
-    if (!other)
-        return DL2_OK;
-    const bool first = found->number < other->number;
-    return dl2_error_set(error, DL2_ERR_FORMAT,
-                         "%s: line %zu: %.*s may be %s or %s of %s; rename one of them",
-                         reading->path, reading->line, (int)length, name,
-                         names->files.paths[(first ? found : other)->number],
-                         names->files.paths[(first ? other : found)->number], names->root);
+    *count = found != NULL;
+    const struct video_name *end = names->items + names->count;
+    for (; found && found + *count < end && !compare_names(found, found + *count); ++*count)
+        if (!in_one_folder(names, found, found + *count))
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s: line %zu: %.*s may be %s or %s of %s; rename one of them",
+                                 reading->path, reading->line, (int)length, name,
+                                 names->files.paths[found->number],
+                                 names->files.paths[found[*count].number], names->root);
+    return DL2_OK;
 }
 
 /* "12.5" is second 12 in the names of files; -1: it is no time. */
@@ -321,43 +346,54 @@ static int read_second(const char *text)
     return seconds >= 0 && seconds < 1e6 && !*end ? (int)seconds : -1;
 }
 
+/* Adds a video, or a frame of one, to a class's folder. */
+static int list_put_video(struct list_reading *reading, const struct video_name *video,
+                          const char *class, const char *split, struct dl2_error *error)
+{
+    static const char validate[] = "validate"; /* as Kinetics calls it */
+    const char *top = !split ? "" : !strcasecmp(split, validate) ? "val" : split_folder(split);
+    const char *slash = split ? "/" : "", *root = reading->names->root;
+    const struct dl2_file_list *files = &reading->names->files;
+    DL2_AUTO_FREE char *path = NULL;
+    DL2_TRY(dl2_format(&path, error, "%.*s/%s%c%s%s%s/%s%c%s%s%s/%.*s",
+                       dl2_path_folder_length(root), root, files->paths[video->number], 0, top,
+                       slash, class, video->name, 0, top, slash, class,
+                       (int)dl2_path_stem_length(video->name), video->name));
+    return list_put(reading, &path, files->bytes[video->number], files->mtime_ns[video->number],
+                    error);
+}
+
 /* Adds the video that a line of a list of labels names. */
 static int list_add_video(struct list_reading *reading, char *const values[COLUMNS],
                           struct dl2_error *error)
 {
-    static const char validate[] = "validate"; /* as Kinetics calls it */
     cut_blanks_at_end(values[CLASS]);
     const char *id = dl2_path_base(values[IMAGE]), *class = values[CLASS];
     const char *split = reading->split ? reading->split : values[SPLIT];
     const int start = read_second(values[START]), end = read_second(values[END]);
     const size_t length = dl2_files_is_video(id) ? dl2_path_stem_length(id) : strlen(id);
     const struct video_name *found = NULL;
-    DL2_AUTO_FREE char *timed = NULL, *path = NULL;
+    size_t count = 0;
+    DL2_AUTO_FREE char *timed = NULL;
     if (!*id)
         return list_error(reading, "it names no video", error);
     DL2_TRY(list_check(reading, "", class, split, error));
     if (start >= 0 && end >= 0) {
         DL2_TRY(dl2_format(&timed, error, "%.*s_%06d_%06d", (int)length, id, start, end));
-        DL2_TRY(find_video(reading, timed, strlen(timed), &found, error));
+        DL2_TRY(find_video(reading, timed, strlen(timed), &found, &count, error));
     }
-    if (!found)
-        DL2_TRY(find_video(reading, id, length, &found, error));
-    if (!found) {
+    if (!count)
+        DL2_TRY(find_video(reading, id, length, &found, &count, error));
+    if (!count) {
         if (reading->missing++ < MISSING_NAMED)
             dl2_list_name(reading->missing_names, sizeof reading->missing_names, id);
         return DL2_OK;
     }
-    const char *top = !split ? "" : !strcasecmp(split, validate) ? "val" : split_folder(split);
-    const char *slash = split ? "/" : "";
     reading->has_splits |= split != NULL;
-    const struct dl2_file_list *files = &reading->names->files;
-    const char *file = files->paths[found->number];
-    DL2_TRY(dl2_format(&path, error, "%.*s/%s%c%s%s%s/%s%c%s%s%s/%.*s",
-                       dl2_path_folder_length(reading->names->root), reading->names->root, file, 0,
-                       top, slash, class, found->name, 0, top, slash, class, (int)found->length,
-                       found->name));
-    return list_put(reading, &path, files->bytes[found->number], files->mtime_ns[found->number],
-                    error);
+    reading->names->taken += count;
+    for (size_t i = 0; i < count; i++)
+        DL2_TRY(list_put_video(reading, &found[i], class, split, error));
+    return DL2_OK;
 }
 
 static int list_take_line(struct list_reading *reading, char *line, struct dl2_error *error)
@@ -704,15 +740,19 @@ static int list_read_numbers(struct dl2_dataset *dataset, struct dl2_error *erro
 static int list_remark_missing(struct dl2_dataset *dataset, const struct list_reading *reading,
                                struct dl2_error *error)
 {
+    const struct video_names *names = reading->names;
     dataset->missing = reading->missing;
-    return !reading->missing
-               ? DL2_OK
-               : dl2_format(&dataset->remark, error,
-                            "%zu line%s of the lists of labels name%s a video that is not there: "
-                            "%s%s",
-                            reading->missing, reading->missing == 1 ? "" : "s",
-                            reading->missing == 1 ? "s" : "", reading->missing_names,
-                            reading->missing > MISSING_NAMED ? ", ..." : "");
+    if (reading->missing)
+        DL2_TRY(dl2_format_more(
+            &dataset->remark, error,
+            "%zu line%s of the lists of labels name%s a video that is not there: %s%s",
+            reading->missing, reading->missing == 1 ? "" : "s", reading->missing == 1 ? "s" : "",
+            reading->missing_names, reading->missing > MISSING_NAMED ? ", ..." : ""));
+    return names && names->taken < names->count
+               ? dl2_format_more(&dataset->remark, error,
+                                 "%s left out because no list of labels names them: %zu",
+                                 reading->videos ? "videos" : "frames", names->count - names->taken)
+               : DL2_OK;
 }
 
 static int list_open(struct dl2_dataset *dataset, const char *path,
@@ -725,7 +765,7 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
     struct list_reading reading = {
         .options = options, .names = options->labels ? &names : NULL, .remote = dataset->remote};
     if (options->labels)
-        DL2_TRY(find_names(&names, path, error));
+        DL2_TRY(find_names(&names, path, options, error));
     size_t found = 0;
     const bool is_folder = !options->labels && !dataset->remote && dl2_is_folder(path);
     const int status = options->labels ? list_read_labels(&reading, options->labels, error)
@@ -741,7 +781,11 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
         DL2_TRY(list_remark_metadata(dataset, &reading, path, found, error));
     if (reading.videos && reading.videos < files->count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s names images and videos; write a list of each", path);
+                             options->labels
+                                 ? "%s: the lists of labels name videos and folders of frames; "
+                                   "give a list of each"
+                                 : "%s names images and videos; write a list of each",
+                             path);
     dataset->videos = reading.videos;
     DL2_TRY(dl2_files_check_videos(dataset, path, options, error));
     if (files->count > 1)

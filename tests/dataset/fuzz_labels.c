@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any bytes as a list of the labels of videos: an error, or a dataset with a class for each video.
- */
+/* Any bytes as a list of the labels of videos: an error, or a dataset with a class for each video
+ * or frame. */
 #include "dataset/dataset.h"
 
 #include <stdio.h>
@@ -12,9 +12,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The videos that lists may name; nothing opens them. They are gone when the process ends. */
+/* The videos and frames that lists may name; nothing opens them. They are gone when the process
+ * ends. */
 static char root[] = "fuzz_labels.XXXXXX";
-static const char *const names[] = {"1.webm", "2.mp4", "abc_000001_000011.mp4", "a b.avi"};
+static const char *const names[] = {"1.webm",  "2.mp4",   "abc_000001_000011.mp4",
+                                    "a b.avi", "3/1.jpg", "3/2.jpg"};
 
 static void remove_videos(void)
 {
@@ -23,6 +25,8 @@ static void remove_videos(void)
         snprintf(path, sizeof path, "%s/%s", root, names[i]);
         remove(path);
     }
+    snprintf(path, sizeof path, "%s/3", root);
+    remove(path);
     remove(root);
 }
 
@@ -32,12 +36,20 @@ static void make_videos(void)
     if (!mkdtemp(root))
         abort();
     atexit(remove_videos);
+    snprintf(path, sizeof path, "%s/3", root);
+    if (mkdir(path, 0777) < 0)
+        abort();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", root, names[i]);
         FILE *file = fopen(path, "w");
         if (!file || fclose(file) != 0)
             abort();
     }
+}
+
+static bool is_frame(const char *path)
+{
+    return strstr(path, ".jpg");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -52,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     const struct dl2_dataset_options options = {
-        .split = "all", .takes_videos = true, .labels = lists};
+        .split = "all", .keep = is_frame, .takes_videos = true, .labels = lists};
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_dataset *dataset;
     struct dl2_sample sample;
@@ -61,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
-    if (dl2_dataset_kind(dataset) != DL2_SAMPLE_VIDEO)
+    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
         abort();
     for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
         dl2_dataset_sample(dataset, i, &sample);

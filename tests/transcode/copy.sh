@@ -320,4 +320,31 @@ expect 2 dl2-transcode copy --subset 30 "$work/split" "$work/unmade"
 expect 0 dl2-transcode --quiet --codec jpeg --q 50 "$work/split" "$work/variants"
 expect 2 dl2-transcode copy --subset 30% "$work/variants/jpeg-50" "$work/unmade"
 said "is a variant, and a part of one is none"
+# Folders of frames and lists of their labels, as Jester and Something-Something are published: clips in class folders or
+# in GulpIO, with the lists' splits. What no list names, and what is named and isn't there, is said.
+for id in 1 2 3 40 5; do for i in 00001 00002 00003; do picture "$work/jester/part/$id/$i.ppm" 8 8 $id$i; done; done
+echo notes >"$work/jester/part/1/notes.txt"
+printf '1;Swiping Left\n40;Drumming Fingers\n2;Drumming Fingers\n' >"$work/train.csv"
+printf '5;Swiping Left\n99;Swiping Left\n' >"$work/val.csv"
+lists="train=$work/train.csv,val=$work/val.csv"
+expect 1 dl2-transcode --quiet copy --labels "$lists" "$work/jester" "$work/classes"
+grep -q '12 images.* 1 failed' "$work/out" || fail "a clip that is not there: $(cat "$work/out")"
+said "1 line of the lists of labels names a video that is not there: 99"
+said "frames left out because no list of labels names them: 3"
+is "$(cd "$work/classes" && find . -mindepth 3 -type d | sort | tr '\n' '|')" \
+    './train/Drumming Fingers/2|./train/Drumming Fingers/40|./train/Swiping Left/1|./val/Swiping Left/5|' 'folders of frames'
+cmp "$work/jester/part/40/00003.ppm" "$work/classes/train/Drumming Fingers/40/00002.ppm" || fail 'a frame'
+expect 0 dl2-load check "$work/classes"
+said "3 clips of 3 frames in 2 classes"
+printf '5;Swiping Left\n' >"$work/val.csv"
+copy --container=gulp --labels "$lists" "$work/jester" "$work/gulped"
+expect 0 dl2-load check "$work/gulped"
+said "3 clips of 3 frames in 2 classes"
+copy "$work/gulped" "$work/ungulped"
+diff -r -x '.dl2-*' "$work/classes" "$work/ungulped" >&2 || fail "frames out of GulpIO"
+copy --labels "$work/train.csv" "$work/jester" "$work/unsplit"
+is "$(ls "$work/unsplit" | tr '\n' '|')" 'Drumming Fingers|Swiping Left|' 'a list without a split'
+picture "$work/jester/other/2/00001.ppm" 8 8 1
+expect 1 dl2-transcode copy --labels "$work/train.csv" "$work/jester" "$work/unmade"
+said "line 3: 2 may be other/2/00001.ppm or part/2/00001.ppm of $work/jester; rename one of them"
 exit 0

@@ -194,15 +194,15 @@ said 'frames needs --fps N'
 expect 2 convert fps=4 -q 10,20 src other
 said 'makes one dataset'
 expect 2 dl2-transcode --labels train.csv src other
-said '--labels is not an option of the command recompress, but of frames'
+said '--labels is not an option of the command recompress, but of copy, frames'
 expect 2 convert fps=4 --label-field class src other
 said '--label-field is not an option of the command frames'
 expect 2 convert fps=4 src src/clips
 said 'lie in each other'
 expect 2 convert fps=4 --labels train.csv http://127.0.0.1:9/videos other
-said 'lists of labels are for videos in a folder of this machine'
+said 'lists of labels are for videos and frames in a folder of this machine'
 expect 1 convert fps=4 ref8 other
-said 'it holds images, and --frames is for videos'
+said 'it holds images, and frames is for videos'
 expect 1 dl2-transcode --quiet src other
 said 'it holds videos'
 
