@@ -361,7 +361,11 @@ enum {
 #define AT(member)    offsetof(struct dl2_train_settings, config.member)
 #define GIVEN(member) offsetof(struct dl2_train_settings, member)
 
-enum { TRAINS = DL2_TRAINING | DL2_MEASURING, VALIDATES = DL2_TRAINING | DL2_EVALUATION };
+enum {
+    TRAINS = DL2_TRAINING | DL2_MEASURING,
+    VALIDATES = DL2_TRAINING | DL2_EVALUATION,
+    OF_ONE = DL2_RUN | DL2_EVALUATION | DL2_MEASURING, /* model */
+};
 
 const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for data:"},
@@ -401,7 +405,7 @@ const struct dl2_option dl2_train_options[] = {
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "
      "DIR:N:size=SIZE trains on images of that size and validates at --image-size, "
      "DIR:N:freeze trains the last layer alone, and both can be combined",
-     0, .parse = parse_stages, .commands = DL2_TRAINING},
+     0, .parse = parse_stages, .commands = DL2_RUN},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
      "Fraction of each class's training images that is kept for validation if no folder has those",
      AT(data.val_fraction), .min = 0.001, .max = 0.9,
@@ -515,14 +519,14 @@ const struct dl2_option dl2_train_options[] = {
      .max = 256, .unset = "", .roles = RUN, .also = "nproc,nproc-per-node,processes,devices"},
     {DL2_OPTION_UINT, "gpus", 0, "N",
      "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)", GIVEN(gpus),
-     .min = 1, .max = 256, .unset = ""},
+     .min = 1, .max = 256, .unset = "", .commands = OF_ONE},
     {DL2_OPTION_TEXT, "world", 0, "NAME",
      "How the processes reach each other: local (--ranks and --gpus), or mpi if mpirun or srun "
      "started them",
      GIVEN(world), .unset = "whichever it is"},
     {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
      "Compute batch norm's statistics over all processes instead of each one's own batch",
-     AT(sync_norm), .roles = RUN, .commands = TRAINS},
+     AT(sync_norm), .roles = RUN, .commands = DL2_RUN | DL2_MEASURING},
 
     {DL2_OPTION_PARSE, "partition", 0, "P/N",
      "Visit partition P of the N that the training images are divided into, and stop: an epoch is "
@@ -625,7 +629,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_PARSE, "time-budget", 0, "TIME",
      "Finish the schedule and the validation within this time, for example 90s or 1h",
      AT(run.time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
-     .commands = DL2_TRAINING},
+     .commands = DL2_RUN},
     {DL2_OPTION_PARSE, "until", 0, "METRIC=VALUE",
      "End after the epoch whose validation, on the first set, comes to this: top1, top5, miou, "
      "mean_dice or mean_dice_mlperf of at least VALUE, or loss of at most VALUE; the schedule "
@@ -636,7 +640,7 @@ const struct dl2_option dl2_train_options[] = {
      "Time to warm up, an epoch at most, and least time to measure then", AT(run.measure),
      .parse = dl2_parse_duration, .show = show_real, .unset = "5s", .commands = DL2_MEASURING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(run.checkpoint),
-     .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
+     .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_RUN},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
      "Checkpoint interval; 0: only when the run stops or ends", AT(run.checkpoint_every), .min = 0,
      .max = 1e9, .commands = DL2_TRAINING},

@@ -18,10 +18,9 @@ enum { MAX_CONFIGS = 4096, MAX_BYTES = 16 << 20 };
 
 int dl2_configs_check_base(const struct dl2_configs_base *base)
 {
-    /* One file cannot be that of several models, and these kinds of runs have one model. */
+    /* One file cannot be that of several models. */
     const struct dl2_option_rule rules[] = {
-        {true, "name,export,checkpoint,stages,time-budget,gpus,sync-bn,partition",
-         "is of one model: it has no use with several"},
+        {true, "name,export", "is of one model: it has no use with several"},
         {base->hop, "run-epochs,cold", "has no use with --hop and --task"},
         {!base->hop, "ranks,world", "needs --hop or --task with several models"},
     };
