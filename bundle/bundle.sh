@@ -106,8 +106,13 @@ void arc4random_buf(void *buffer, size_t size)
     }
 }
 END
-    $CC -O2 -fPIC -shared -s -o "$root/lib/libexpat.so.1" "$work/random.c" -Wl,-soname,libexpat.so.1 \
-        -Wl,--whole-archive "$($CC -print-file-name=libexpat.a)" -Wl,--no-whole-archive
+    # Debian 13's static library is not position-independent; what is built there asks for a newer glibc anyway.
+    if $CC -O2 -fPIC -shared -s -o "$work/libexpat.so.1" "$work/random.c" -Wl,-soname,libexpat.so.1 \
+        -Wl,--whole-archive "$($CC -print-file-name=libexpat.a)" -Wl,--no-whole-archive 2>"$work/expat"; then
+        cp "$work/libexpat.so.1" "$root/lib/libexpat.so.1"
+    else
+        echo "bundle.sh: libexpat.a cannot be linked into a library here: the system's libexpat.so.1 is taken, for glibc 2.36 and later" >&2
+    fi
 fi
 # RPATH, which the environment's LD_LIBRARY_PATH can't undo as it can RUNPATH.
 for file in "$root"/libexec/*; do

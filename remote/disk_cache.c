@@ -2,7 +2,7 @@
 /*
  * Files FOLDER/XX/HASH, of the 32 digits of a hash of object and unit, XX their first two:
  *
- *     struct head | object | bytes          (docs/formats/load.md)
+ *     struct head | object | bytes
  *
  * A file's time of modification is that of its last use. Each process knows how many bytes there
  * were when it looked last, and how many it has written since. When these pass the limit, or a part
