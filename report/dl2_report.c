@@ -52,7 +52,7 @@ static const struct dl2_command commands[] = {
               "the mean Dice, or the metric of another trainer) is within the tolerance of the "
               "original's. Each codec's "
               "variants are tested from the largest file to the smallest, so that the probability "
-              "of any wrong recommendation is at most 2.5% for each network. The tests count the "
+              "of any wrong recommendation, of any network, is at most 2.5%. The tests count the "
               "chance of training and, where trainings kept their predictions, the choice of "
               "validation images. FOLDER/report/plan.json keeps what was asked whenever a page in "
               "FOLDER/report showed a verdict: a later page there, of other trainings or with "
