@@ -34,7 +34,7 @@ bundle: all
 	@$(bundle_run) $(BUNDLE_NAME) $(BUNDLE_CUDA) $(BUNDLE_FORMAT) $(addprefix $(abs_builddir)/,$(bundle_checks))
 	@rm -rf $@.installed $@.log
 
-# The Python package with the programs as a wheel, for pip: dl2_images-VERSION-cp311-abi3-manylinux_2_GLIBC_CPU.whl in BUNDLE_FOLDER.
+# The Python package with the programs as a wheel, for pip: dl2_images-VERSION-cp39-abi3-manylinux_2_GLIBC_CPU.whl in BUNDLE_FOLDER.
 wheel: all
 	@$(bundle_install)
 	@$(bundle_run) $(PACKAGE)-$(VERSION) no whl

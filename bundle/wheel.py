@@ -2,7 +2,7 @@
 """wheel.py FOLDER NAME-VERSION GLIBC LICENCE: packs FOLDER, as it is to lie in site-packages, into a wheel in the current folder.
 
 The distribution is called dl2-images, since another project has dl2's name on PyPI; the import is NAME. The programs in
-FOLDER/NAME/libexec become commands. The wheel's tags: CPython's stable ABI of 3.11, and Linux with this
+FOLDER/NAME/libexec become commands. The wheel's tags: CPython's stable ABI of 3.9, and Linux with this
 machine's processor and glibc GLIBC or later (PEP 600).
 """
 import base64
@@ -21,7 +21,7 @@ Version: {version}
 Summary: Loads images for training, fast; and tells how far a dataset can be compressed
 License: BSD-2-Clause
 License-File: LICENSE
-Requires-Python: >=3.11
+Requires-Python: >=3.9
 Provides-Extra: torch
 Requires-Dist: torch >=1.13 ; extra == 'torch'
 Requires-Dist: pillow ; extra == 'torch'
@@ -49,7 +49,7 @@ Libraries inside, whose licences lie in `dl2/share/licences`:
 def main() -> None:
     folder, project, glibc, licence = sys.argv[1:]
     name, version = project.rsplit("-", 1)
-    tag = f"cp311-abi3-manylinux_{glibc.replace('.', '_')}_{platform.machine()}"
+    tag = f"cp39-abi3-manylinux_{glibc.replace('.', '_')}_{platform.machine()}"
     distribution = DISTRIBUTION.replace("-", "_")
     info = f"{distribution}-{version}.dist-info"
     with open(os.path.join(folder, name, "share/licences/LIBRARIES"), encoding="utf-8") as file:

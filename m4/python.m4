@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# DL2_WITH_PYTHON: the module dl2, for $PYTHON3 (3.11 or later, whose stable ABI it is built for), which needs its
+# DL2_WITH_PYTHON: the module dl2, for $PYTHON3 (3.9 or later, whose stable ABI it is built for), which needs its
 # headers and DLPack's. Sets PYTHON_CPPFLAGS, and pyexecdir, where that Python looks for modules below the prefix.
 AC_DEFUN([DL2_WITH_PYTHON], [
   AC_ARG_WITH([python], [AS_HELP_STRING([--with-python=auto|yes|no], [Python module (default: auto)])], [], [with_python=auto])
   have_python=no
   AS_VAR_IF([with_python], [no], [dl2_found="no (switched off)"], [
-    AC_MSG_CHECKING([for the headers of Python 3.11 or later])
+    AC_MSG_CHECKING([for the headers of Python 3.9 or later])
     dl2_python=`test -n "$PYTHON3" && "$PYTHON3" - "$prefix" 2>/dev/null <<'PYTHON'
 import os, sys, sysconfig
 # Debian's Python looks in dist-packages below /usr/local and /usr; other prefixes have what is usual elsewhere.
@@ -15,7 +15,7 @@ if scheme not in sysconfig.get_scheme_names():
     scheme, cut = "posix_prefix", ""
 folder = sysconfig.get_path("platlib", scheme, vars={"base": "", "platbase": ""})[[len(cut):]]
 include = sysconfig.get_path("include")
-if sys.version_info >= (3, 11) and os.path.exists(include + "/Python.h"):
+if sys.version_info >= (3, 9) and os.path.exists(include + "/Python.h"):
     print(include, folder, sys.version.split()[[0]])
 PYTHON`
     AS_IF([test -n "$dl2_python"], [

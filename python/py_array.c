@@ -558,7 +558,8 @@ static PyObject *array_compare(PyObject *self, PyObject *other, int how)
 /* By identity, as tensors have it. */
 static Py_hash_t array_hash(PyObject *self)
 {
-    return ((hashfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_hash))(self);
+    const Py_hash_t hash = (Py_hash_t)((uintptr_t)self / 16);
+    return hash == -1 ? -2 : hash;
 }
 
 /* ---- parts ---- */
@@ -801,6 +802,7 @@ PyDoc_STRVAR(
 /* clang-format off */
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)doc},
+    {Py_tp_new, py_refuse_new},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},
     {Py_tp_richcompare, array_compare},
@@ -819,6 +821,6 @@ static PyType_Slot slots[] = {
 PyType_Spec py_array_spec = {
     .name = "dl2.Array",
     .basicsize = sizeof(struct py_array),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | PY_IMMUTABLE,
     .slots = slots,
 };

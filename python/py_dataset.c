@@ -803,7 +803,7 @@ static PyType_Slot slots[] = {
 PyType_Spec py_dataset_spec = {
     .name = "dl2.Dataset",
     .basicsize = sizeof(struct py_dataset),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | PY_IMMUTABLE,
     .slots = slots,
 };
 

@@ -11,7 +11,7 @@ static const struct py_decoders functions = {
 static int decoders_exec(PyObject *module)
 {
     PY_OWN PyObject *capsule = PyCapsule_New((void *)&functions, PY_DECODERS, NULL);
-    return capsule ? PyModule_AddObjectRef(module, "functions", capsule) : -1;
+    return capsule ? py_add_to_module(module, "functions", capsule) : -1;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, decoders_exec}, {0, NULL}};

@@ -3,14 +3,48 @@
  * Shared by the files of the Python modules. They only translate: everything they do is in the C
  * library's public headers, and in the seam to decoders on a card.
  *
- * Built for Python's stable ABI of 3.11, so one build serves that and every later version.
+ * Built for Python's stable ABI of 3.9, so one build serves that and every later version. What is
+ * declared here became part of it later (the buffer protocol in 3.11), and every CPython from 3.9
+ * on has it.
  */
 #ifndef DL2_PYTHON_PY_DL2_H
 #define DL2_PYTHON_PY_DL2_H
 
-#define Py_LIMITED_API 0x030B0000
+#define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
+typedef struct { /* docs.python.org, C API, Buffer Protocol */
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+int PyObject_GetBuffer(PyObject *exporter, Py_buffer *view, int flags);
+void PyBuffer_Release(Py_buffer *view);
+const char *PyUnicode_AsUTF8AndSize(PyObject *unicode, Py_ssize_t *size);
+void *PyMem_Calloc(size_t count, size_t size);
+#undef Py_bf_getbuffer
+#define Py_bf_getbuffer      1
+#define PyBUF_WRITABLE       0x0001
+#define PyBUF_FORMAT         0x0004
+#define PyBUF_ND             0x0008
+#define PyBUF_STRIDES        (0x0010 | PyBUF_ND)
+#define PyBUF_C_CONTIGUOUS   (0x0020 | PyBUF_STRIDES)
+#define PyBUF_F_CONTIGUOUS   (0x0040 | PyBUF_STRIDES)
+#define PyBUF_ANY_CONTIGUOUS (0x0080 | PyBUF_STRIDES)
+#if PY_VERSION_HEX < 0x030A0000
+static inline PyObject *Py_XNewRef(PyObject *object)
+{
+    Py_XINCREF(object);
+    return object;
+}
+#define Py_NewRef Py_XNewRef
+#endif
+#define PY_IMMUTABLE (1UL << 8) /* Py_TPFLAGS_IMMUTABLETYPE, which Python 3.9 ignores */
 
 #include "codec/image_file.h"
 #include "loader/batch_decoder.h"
@@ -32,11 +66,25 @@ static inline void py_let_go(PyObject **object)
     Py_XDECREF(*object);
 }
 
+/* Adds an object to a module, which takes a reference of its own; -1: an exception is set. */
+static inline int py_add_to_module(PyObject *module, const char *name, PyObject *object)
+{
+    Py_INCREF(object);
+    if (PyModule_AddObject(module, name, object) == 0)
+        return 0;
+    Py_DECREF(object);
+    return -1;
+}
+
 /* The type of an object of ours. */
 static inline PyTypeObject *py_type_of(void *self)
 {
     return Py_TYPE((PyObject *)self);
 }
+
+/* Py_tp_new of types that only the module makes objects of. (Py_TPFLAGS_DISALLOW_INSTANTIATION is
+ * of 3.10.) */
+PyObject *py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 
 /* The state of the module that a type of ours belongs to. */
 struct py_state *py_state_of(PyTypeObject *type);

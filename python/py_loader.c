@@ -572,6 +572,7 @@ static PyObject *epoch_repr(struct py_epoch *self)
 
 static PyType_Slot epoch_slots[] = {
     {Py_tp_doc, (void *)"The batches that are left of a loader's epoch."},
+    {Py_tp_new, py_refuse_new},
     {Py_tp_dealloc, epoch_dealloc},
     {Py_tp_repr, epoch_repr},
     {Py_tp_iter, PyObject_SelfIter},
@@ -582,7 +583,7 @@ static PyType_Slot epoch_slots[] = {
 PyType_Spec py_epoch_spec = {
     .name = "dl2.Epoch",
     .basicsize = sizeof(struct py_epoch),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | PY_IMMUTABLE,
     .slots = epoch_slots,
 };
 
@@ -918,7 +919,7 @@ static PyType_Slot slots[] = {
 PyType_Spec py_loader_spec = {
     .name = "dl2.Loader",
     .basicsize = sizeof(struct py_loader),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | PY_IMMUTABLE,
     .slots = slots,
 };
 

@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+PyObject *py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args, (void)kwargs;
+    return PyErr_Format(PyExc_TypeError, "cannot create %R: dl2.Loader makes such objects", type);
+}
+
 struct py_state *py_state_of(PyTypeObject *type)
 {
     return PyType_GetModuleState(type);
@@ -185,7 +191,7 @@ static int module_exec(PyObject *module)
         "dl2.Error",
         "Something that could not be read, decoded or waited for; the message says what.", NULL,
         NULL);
-    if (!state->error || PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
+    if (!state->error || py_add_to_module(module, "Error", state->error) < 0 ||
         PyModule_AddStringConstant(module, "__version__", PACKAGE_VERSION) < 0 ||
         !(state->array = add_type(module, &py_array_spec)) ||
         !(state->dataset = add_type(module, &py_dataset_spec)) ||

@@ -136,6 +136,9 @@ class Sharing(unittest.TestCase):
                 self.assertEqual((type(result), result.tolist()), (numpy.ndarray, getattr(plain, name)(other).tolist()))
         self.assertEqual((plain == labels).tolist(), [True] * 8)
         self.assertEqual({labels: 1}[labels], 1)
+        for type_ in type(labels), type(iter(loader())):
+            with self.assertRaisesRegex(TypeError, "cannot create <class 'dl2"):
+                type_()
         self.assertTrue((batch.images == numpy.asarray(batch.images)).all())
 
     @needs_torch

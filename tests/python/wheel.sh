@@ -13,7 +13,7 @@ expect 0 make -C "$builddir" wheel BUNDLE_FOLDER="$work"
 cp "$work/out" "$work/said"
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$builddir/config.h")
 wheel=$(ls "$work"/*.whl)
-printf '%s\n' "${wheel##*/}" | grep -Eqx "dl2_images-$version-cp311-abi3-manylinux_2_[0-9]+_$(uname -m)\.whl" || fail "its name: $wheel"
+printf '%s\n' "${wheel##*/}" | grep -Eqx "dl2_images-$version-cp39-abi3-manylinux_2_[0-9]+_$(uname -m)\.whl" || fail "its name: $wheel"
 grep -q "^${wheel##*/}: [0-9]* MiB, " "$work/said" || fail "$(cat "$work/said")"
 
 # Its tag is what auditwheel says; on Debian 12 it is that of Ubuntu 22.04 or an older one.
@@ -87,9 +87,9 @@ else
     echo "no PyTorch and torchvision here: the example was not tried with the wheel (Debian: python3-torchvision)"
 fi
 
-# The same wheel with every other Python from 3.11 on that is on PATH and starts, which a shim of pyenv may not.
+# The same wheel with every other Python from 3.9 on that is on PATH and starts, which a shim of pyenv may not.
 own=$("$PYTHON3" -c 'import sys; print(sys.version_info.minor)')
-minor=10
+minor=8
 while [ $((minor += 1)) -le 30 ]; do
     other=$("python3.$minor" -c 'import ensurepip, sys; print(sys.executable)' 2>/dev/null) && [ "$minor" != "$own" ] || continue
     expect 0 env -i PATH=/usr/bin:/bin "$other" -m venv "$work/other"
