@@ -72,6 +72,8 @@ enum dl2_pixels_only {
 };
 extern const char *const dl2_pixels_only_words[DL2_PIXELS_ONLY_COUNT]; /* of the first: NULL */
 
+struct dl2_decoder; /* codec/decoder.h */
+
 struct dl2_decode_options {
     /* DL2_ERR_LIMIT above, before memory is taken; 0: DL2_DEFAULT_MAX_PIXELS */
     uint64_t max_pixels;
@@ -82,12 +84,15 @@ struct dl2_decode_options {
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     /* Becomes the file's, as dl2_image_read_info() gives it; NULL: not wanted. */
     struct dl2_image_info *info;
+    /* A decoder for further calls of one thread, with its memory and the programs of external
+     * codecs that stay: made where it is NULL; to be destroyed. NULL: each call has its own. */
+    struct dl2_decoder **keep;
 };
 
 /* Default: white background (what viewers show), upright. */
 #define DL2_DECODE_DEFAULTS                                                                        \
     {                                                                                              \
-        0, 0, {255, 255, 255}, false, false, NULL, NULL                                            \
+        0, 0, {255, 255, 255}, false, false, NULL, NULL, NULL                                      \
     }
 
 /* The part of an image to decode, and how finely. */

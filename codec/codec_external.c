@@ -10,6 +10,7 @@
  */
 #include "codec/codecs.h"
 #include "codec/external.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/process.h"
@@ -17,6 +18,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,11 +31,25 @@ static const char magic[4] = "DL2X";
 /* Largest file that a command may write, bytes. */
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
 
+/* A program that stays, and its command. */
+struct external_server {
+    struct dl2_server *server;
+    char *command;
+    struct external_server *next;
+};
+
+/* Those that no thread uses. */
+struct external_pool {
+    pthread_mutex_t mutex;
+    struct external_server *idle;
+};
+
 struct dl2_external {
     struct dl2_codec codec; /* its name is `name` */
     char name[MAX_NAME + 1];
     char *encode, *decode; /* commands */
     double timeout;        /* seconds; 0: the default */
+    struct external_pool *pool;
 };
 
 /* ---- Names and commands */
@@ -67,11 +83,30 @@ static int external_take_name(const char *text, char name[MAX_NAME + 1], const c
     return DL2_OK;
 }
 
+/* The command of a program that stays; NULL: it is another. */
+static const char *external_piped(const char *command)
+{
+    static const char pipe[] = "pipe:";
+    return strncmp(command, pipe, sizeof pipe - 1) == 0 ? command + sizeof pipe - 1 : NULL;
+}
+
+static int external_check_piped(const char *command, const char *piped, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char **words = NULL;
+    if (strchr(piped, '%'))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s': a program that stays has no placeholders; it gets images and "
+                             "qualities on its standard input",
+                             command);
+    return dl2_command_words(piped, &words, error);
+}
+
 /* Checks a command's words and placeholders. Sets *quality, unless it is NULL, to whether it has
  * %q, which only a command that encodes may have. */
 static int external_check_command(const char *command, bool *quality, struct dl2_error *error)
 {
     DL2_AUTO_FREE char **words = NULL;
+    const char *piped = external_piped(command);
     bool input = false, output = false, graded = false;
     const char *end = dl2_command_find(command, ';');
     if (*end)
@@ -79,6 +114,10 @@ static int external_check_command(const char *command, bool *quality, struct dl2
                              "'%s': another command follows at character %zu: '%s'; quote a "
                              "semicolon that belongs to the command",
                              command, (size_t)(end - command) + 1, end);
+    if (piped && quality)
+        *quality = true;
+    if (piped)
+        return external_check_piped(command, piped, error);
     DL2_TRY(dl2_command_words(command, &words, error));
     char wrong = '\0';
     for (char **word = words; *word; word++)
@@ -186,10 +225,10 @@ _Static_assert(offsetof(struct dl2_external_decoders, commands) == 0,
 const struct dl2_option dl2_external_options[] = {
     {DL2_OPTION_PARSE, "decoder", 0, "NAME=COMMAND",
      "Command that decodes the files of the external codec NAME, from %i to %o, for example "
-     "'cjxl=djxl %i %o'; may be given several times",
+     "'cjxl=djxl %i %o', or a program that stays, 'NAME=pipe:COMMAND'; may be given several times",
      0, .parse = external_add_decoder, .show = external_show_decoders, .unset = "none"},
     {DL2_OPTION_PARSE, "external-timeout", 0, "SECONDS",
-     "Kill a command of an external codec after this time",
+     "Kill a command of an external codec, or a program that stays, after this time for an image",
      offsetof(struct dl2_external_decoders, timeout), .parse = external_set_timeout,
      .show = external_show_timeout},
     {DL2_OPTION_END},
@@ -268,6 +307,112 @@ static int external_run(const char *command, const struct external_work *work, i
     return dl2_file_read(work->output, MAX_FILE_BYTES, out, error);
 }
 
+/* ---- Programs that stay */
+
+static void external_end(struct external_server *piped)
+{
+    if (!piped)
+        return;
+    dl2_server_stop(piped->server);
+    free(piped->command);
+    free(piped);
+}
+
+/* A program of this command: *kept, or, where that is NULL or another's, a new one. */
+static int external_keep(const char *command, struct external_server **kept,
+                         struct dl2_error *error)
+{
+    DL2_AUTO_FREE char **words = NULL;
+    if (*kept && !strcmp((*kept)->command, command))
+        return DL2_OK;
+    external_end(*kept);
+    *kept = NULL;
+    DL2_TRY(dl2_command_words(external_piped(command), &words, error));
+    DL2_TRY(DL2_NEW(kept, 1, "a program", error));
+    (*kept)->command = strdup(command);
+    const int status = (*kept)->command ? dl2_server_start(words, &(*kept)->server, error)
+                                        : dl2_error_memory(error, "a program");
+    if (status < 0) {
+        external_end(*kept);
+        *kept = NULL;
+    }
+    return status;
+}
+
+/* Sends a request and its bytes, and receives the answer's. `wanted`: how many; 0: any number. */
+static int external_ask(struct dl2_server *server, const char *request, const void *data,
+                        size_t size, uint64_t wanted, double timeout, struct dl2_bytes *out,
+                        struct dl2_error *error)
+{
+    const double deadline = dl2_clock_wall() + external_timeout(timeout);
+    char line[512], rest;
+    unsigned long long bytes;
+    DL2_TRY(dl2_server_send(server, request, strlen(request), deadline, error));
+    DL2_TRY(dl2_server_send(server, data, size, deadline, error));
+    DL2_TRY(dl2_server_receive_line(server, line, sizeof line, deadline, error));
+    if (!strncmp(line, "error ", 6))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", line + 6);
+    if (sscanf(line, "ok %llu%c", &bytes, &rest) != 1 || !bytes || bytes > MAX_FILE_BYTES)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "its answer is neither 'ok SIZE' nor 'error "
+                             "MESSAGE': '%s'",
+                             line);
+    if (wanted && bytes != wanted)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it answered with %llu bytes of pixels, and the image has %llu", bytes,
+                             (unsigned long long)wanted);
+    DL2_TRY(dl2_bytes_resize(out, (size_t)bytes, error));
+    return dl2_server_receive(server, out->data, (size_t)bytes, deadline, error);
+}
+
+/* The same, of a program that is kept. One that failed is ended, unless it said itself why. */
+static int external_serve(const char *command, struct external_server **kept, const char *request,
+                          const void *data, size_t size, uint64_t wanted, double timeout,
+                          struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    DL2_TRY(external_keep(command, kept, error));
+    const int status =
+        external_ask((*kept)->server, request, data, size, wanted, timeout, out, &own);
+    dl2_server_count_cpu((*kept)->server);
+    if (status == DL2_OK)
+        return DL2_OK;
+    if (status != DL2_ERR_UNSUPPORTED) {
+        external_end(*kept);
+        *kept = NULL;
+    }
+    dl2_error_copy(error, &own);
+    return status == DL2_ERR_UNSUPPORTED ? DL2_ERR_FORMAT : status;
+}
+
+static int external_encode_piped(const struct dl2_external *external, const struct dl2_image *image,
+                                 int quality, struct dl2_bytes *coded, struct dl2_error *error)
+{
+    const size_t row = (size_t)image->width * image->channels;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes pixels = DL2_BYTES_INIT;
+    char request[128];
+    DL2_TRY(dl2_bytes_resize(&pixels, row * image->height, error));
+    for (uint32_t y = 0; y < image->height; y++)
+        memcpy(pixels.data + y * row, image->data + y * image->stride, row);
+    snprintf(request, sizeof request, "encode %u %u %u %d\n", (unsigned)image->width,
+             (unsigned)image->height, (unsigned)image->channels, quality);
+    struct external_pool *pool = external->pool;
+    pthread_mutex_lock(&pool->mutex);
+    struct external_server *piped = pool->idle;
+    if (piped)
+        pool->idle = piped->next;
+    pthread_mutex_unlock(&pool->mutex);
+    const int status = external_serve(external->encode, &piped, request, pixels.data, pixels.size,
+                                      0, external->timeout, coded, error);
+    if (piped) {
+        pthread_mutex_lock(&pool->mutex);
+        piped->next = pool->idle;
+        pool->idle = piped;
+        pthread_mutex_unlock(&pool->mutex);
+    }
+    return status;
+}
+
 /* ---- Encoding */
 
 static int external_frame(const struct dl2_image *image, const char *name,
@@ -293,6 +438,10 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
     struct dl2_encode_options plain = DL2_ENCODE_DEFAULTS;
     struct external_work work;
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes coded = DL2_BYTES_INIT;
+    if (external_piped(external->encode)) {
+        DL2_TRY(external_encode_piped(external, image, options->quality, &coded, error));
+        return external_frame(image, external->name, &coded, out, error);
+    }
     plain.effort = image_codec->max_effort < 0 ? -1 : 1; /* it is read once */
     DL2_TRY(external_begin(&work, image_codec->extension, external->name, error));
     int status = dl2_image_encode(image_codec, image, &plain, out, error);
@@ -307,9 +456,10 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
 
 static json_t *external_parameters(const struct dl2_encode_options *options)
 {
+    const bool piped = external_piped(options->external->encode);
     return json_pack("{s:o, s:o, s:s}", "encode", dl2_json_text(options->external->encode),
                      "decode", dl2_json_text(options->external->decode), "image",
-                     external_image_codec()->name);
+                     piped ? "pixels" : external_image_codec()->name);
 }
 
 /* ---- Decoding */
@@ -320,7 +470,14 @@ struct external_state {
     size_t coded_size;
     uint32_t width, height, channels;
     char name[MAX_NAME + 1];
+    struct external_server *kept; /* the program that decodes, or NULL */
 };
+
+static void external_close(void *state)
+{
+    struct external_state *external = state;
+    external_end(external->kept);
+}
 
 static bool external_sniff(const uint8_t *data, size_t size)
 {
@@ -398,6 +555,23 @@ static int external_decode(struct external_state *external, const char *command,
     return DL2_OK;
 }
 
+static int external_decode_piped(struct external_state *external, const char *command,
+                                 const struct dl2_decode_request *request, struct dl2_image *image,
+                                 struct dl2_error *error)
+{
+    const size_t row = (size_t)external->width * external->channels;
+    struct dl2_bytes *const pixels = &external->base.block;
+    char text[128];
+    snprintf(text, sizeof text, "decode %u %u %u %zu\n", (unsigned)external->width,
+             (unsigned)external->height, (unsigned)external->channels, external->coded_size);
+    DL2_TRY(dl2_image_reshape(image, external->width, external->height, external->channels, error));
+    DL2_TRY(external_serve(command, &external->kept, text, external->coded, external->coded_size,
+                           row * external->height, request->external->timeout, pixels, error));
+    for (uint32_t y = 0; y < external->height; y++)
+        memcpy(image->data + y * image->stride, pixels->data + y * row, row);
+    return DL2_OK;
+}
+
 static int external_read(void *state, const struct dl2_decode_request *request,
                          struct dl2_image *image, struct dl2_raster *raster,
                          struct dl2_error *error)
@@ -410,7 +584,8 @@ static int external_read(void *state, const struct dl2_decode_request *request,
                              "%%o' (in Python external={'%s': 'COMMAND %%i %%o'}), as \"encoder\" "
                              "in the dataset's dl2-variant.json has it",
                              external->name, external->name, external->name);
-    const int status = external_decode(external, command, request, image, error);
+    const int status = (external_piped(command) ? external_decode_piped : external_decode)(
+        external, command, request, image, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", external->name);
         return status;
@@ -435,6 +610,7 @@ const struct dl2_codec dl2_codec_external = {
     .state_size = sizeof(struct external_state),
     .open = external_open,
     .read = external_read,
+    .close = external_close,
 };
 
 int dl2_external_parse(const char *text, double timeout, struct dl2_external **out,
@@ -458,10 +634,15 @@ int dl2_external_parse(const char *text, double timeout, struct dl2_external **o
     DL2_TRY(DL2_NEW(&external, 1, "a codec", error));
     strcpy(external->name, name);
     external->timeout = timeout;
+    external->pool = dl2_calloc(1, sizeof *external->pool);
+    if (external->pool)
+        pthread_mutex_init(&external->pool->mutex, NULL);
     external->encode = strndup(encode, (size_t)(semicolon - encode));
     external->decode = strdup(semicolon + 1 + strspn(semicolon + 1, " \t"));
     bool graded = false;
-    int status = external->encode && external->decode ? DL2_OK : dl2_error_memory(error, "a codec");
+    int status = external->encode && external->decode && external->pool
+                     ? DL2_OK
+                     : dl2_error_memory(error, "a codec");
     if (status == DL2_OK)
         status = external_check_command(external->encode, &graded, error);
     if (status == DL2_OK)
@@ -476,6 +657,7 @@ int dl2_external_parse(const char *text, double timeout, struct dl2_external **o
     external->codec.sniff = NULL;
     external->codec.open = NULL;
     external->codec.read = NULL;
+    external->codec.close = NULL;
     external->codec.encode = external_encode;
     external->codec.encoder_parameters = external_parameters;
     *out = external;
@@ -486,6 +668,14 @@ void dl2_external_free(struct dl2_external *external)
 {
     if (!external)
         return;
+    while (external->pool && external->pool->idle) {
+        struct external_server *const piped = external->pool->idle;
+        external->pool->idle = piped->next;
+        external_end(piped);
+    }
+    if (external->pool)
+        pthread_mutex_destroy(&external->pool->mutex);
+    free(external->pool);
     free(external->encode);
     free(external->decode);
     free(external);
@@ -517,7 +707,8 @@ void dl2_external_command_version(const char *command, char out[DL2_CODEC_VERSIO
     DL2_AUTO_FREE char **words = NULL;
     size_t used = 0;
     out[0] = '\0';
-    if (dl2_command_words(command, &words, NULL) < 0)
+    if (dl2_command_words(external_piped(command) ? external_piped(command) : command, &words,
+                          NULL) < 0)
         return;
     for (size_t i = 0; words[i] && used < DL2_CODEC_VERSION_SIZE; i++) {
         char path[PATH_MAX];

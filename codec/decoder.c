@@ -392,10 +392,13 @@ static int gray_to_rgb(struct dl2_image *image, struct dl2_image *scratch, struc
 int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                      struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *decoder = NULL;
+    DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *own = NULL;
+    struct dl2_decoder **place = options->keep ? options->keep : &own;
     struct dl2_image_info info;
     DL2_TRY(decoder_check_channels(options->channels, error));
-    DL2_TRY(dl2_decoder_create(&decoder, error));
+    if (!*place)
+        DL2_TRY(dl2_decoder_create(place, error));
+    struct dl2_decoder *const decoder = *place;
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
     if (options->info)
         *options->info = info;

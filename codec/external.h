@@ -12,6 +12,15 @@
  * input does. Commands run without a shell (common/process.h), in no particular folder, several at
  * once. An encode command without %q has one quality.
  *
+ * "pipe:COMMAND" is a program that stays, without placeholders. Each worker thread has one of its
+ * own, which gets one request after the other on its standard input, a line and bytes, and answers
+ * on its standard output (docs/formats/transcode.md, Programs that stay):
+ *
+ *   encode WIDTH HEIGHT CHANNELS QUALITY    pixels, 8 bits a sample, interleaved, row by row
+ *   decode WIDTH HEIGHT CHANNELS SIZE       what it has encoded
+ *   ok SIZE                                 the file, or the pixels
+ *   error MESSAGE
+ *
  * Programs cannot know such files by their first bytes. So each is stored behind a header, which
  * names the codec and the image's size (docs/formats/transcode.md), and every container and program
  * treats it like any other image. Decoding it takes a command that the user names

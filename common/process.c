@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -143,9 +144,13 @@ static const char *tail_line(struct tail *tail)
     return line ? line + 1 : tail->text;
 }
 
-/* Starts a program in a group of processes (0: its own), with an input (-1: empty) and an output
- * for what it prints (-1: dropped). */
-static int start_program(char *const *words, pid_t group, int input, int output, pid_t *child,
+/* Descriptors of a program; input -1: empty; output -1: dropped; messages -1: with the output. */
+struct program_files {
+    int input, output, messages;
+};
+
+/* Starts a program in a group of processes (0: its own). */
+static int start_program(char *const *words, pid_t group, struct program_files files, pid_t *child,
                          struct dl2_error *error)
 {
     posix_spawn_file_actions_t actions;
@@ -159,12 +164,14 @@ static int start_program(char *const *words, pid_t group, int input, int output,
         posix_spawn_file_actions_destroy(&actions);
     if (!failed) {
         failed =
-            (input < 0 ? posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-                       : posix_spawn_file_actions_adddup2(&actions, input, 0)) ||
-                    (output < 0
+            (files.input < 0
+                 ? posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+                 : posix_spawn_file_actions_adddup2(&actions, files.input, 0)) ||
+                    (files.output < 0
                          ? posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-                         : posix_spawn_file_actions_adddup2(&actions, output, 1)) ||
-                    posix_spawn_file_actions_adddup2(&actions, 1, 2) ||
+                         : posix_spawn_file_actions_adddup2(&actions, files.output, 1)) ||
+                    posix_spawn_file_actions_adddup2(&actions,
+                                                     files.messages < 0 ? 1 : files.messages, 2) ||
                     posix_spawnattr_setpgroup(&attributes, group) ||
                     posix_spawnattr_setsigmask(&attributes, &none) ||
                     posix_spawnattr_setsigdefault(&attributes, &pipe_alone) ||
@@ -186,7 +193,8 @@ static int start(pid_t group, char *const *words, pid_t *child, int *output,
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return dl2_error_system(error, "%s cannot be run", words[0]);
-    const int status = start_program(words, group, -1, ends[1], child, error);
+    const int status =
+        start_program(words, group, (struct program_files){-1, ends[1], -1}, child, error);
     close(ends[1]);
     if (status < 0)
         close(ends[0]);
@@ -302,7 +310,8 @@ static int start_keeper(struct dl2_process_group *group, struct dl2_error *error
     char shell[] = "/bin/sh", option[] = "-c";
     char script[] = "trap '' HUP INT QUIT TERM; read -r end; kill 0; rm -rf -- \"$0\"; kill -9 0";
     char *const words[] = {shell, option, script, group->folder, NULL};
-    const int status = start_program(words, 0, ends[0], -1, &group->keeper, error);
+    const int status =
+        start_program(words, 0, (struct program_files){ends[0], -1, -1}, &group->keeper, error);
     close(ends[0]);
     if (status < 0)
         close(ends[1]);
@@ -350,4 +359,161 @@ void dl2_process_group_end(const struct dl2_process_group *group)
     dl2_remove_tree(group->folder);
     end_keeper(group);
     dl2_remove_tree(group->folder);
+}
+
+/* ---- Programs that stay */
+
+struct dl2_server {
+    struct dl2_process_group group;
+    pid_t child;
+    int socket;
+    double cpu; /* seconds that were counted */
+    char name[128];
+    char messages[PATH_MAX + 16]; /* file of its standard error */
+};
+
+static int start_server(struct dl2_server *server, char *const *words, struct dl2_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return dl2_error_system(error, "%s cannot be run", words[0]);
+    const int messages = open(server->messages, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int status = messages < 0
+                           ? dl2_error_system(error, "%s", server->messages)
+                           : start_program(words, server->group.keeper,
+                                           (struct program_files){ends[1], ends[1], messages},
+                                           &server->child, error);
+    if (messages >= 0)
+        close(messages);
+    close(ends[1]);
+    if (status < 0)
+        close(ends[0]);
+    server->socket = ends[0];
+    return status;
+}
+
+int dl2_server_start(char *const *words, struct dl2_server **out, struct dl2_error *error)
+{
+    struct dl2_server *server = *out = dl2_calloc(1, sizeof *server);
+    if (!server)
+        return dl2_error_memory(error, "a program");
+    snprintf(server->name, sizeof server->name, "%s", words[0]);
+    int status = dl2_process_group_begin(&server->group, "dl2-server", error);
+    if (status == DL2_OK) {
+        snprintf(server->messages, sizeof server->messages, "%s/messages", server->group.folder);
+        status = start_server(server, words, error);
+        if (status < 0)
+            dl2_process_group_end(&server->group);
+    }
+    if (status < 0) {
+        free(server);
+        *out = NULL;
+    }
+    return status;
+}
+
+void dl2_server_stop(struct dl2_server *server)
+{
+    if (!server)
+        return;
+    close(server->socket);
+    kill(server->child, SIGKILL);
+    while (waitpid(server->child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    dl2_process_group_end(&server->group);
+    free(server);
+}
+
+/* An error with what the program printed last. */
+static int server_failed(const struct dl2_server *server, int status, const char *what,
+                         struct dl2_error *error)
+{
+    struct tail tail = {.size = 0};
+    char text[4096];
+    const int messages = open(server->messages, O_RDONLY | O_CLOEXEC);
+    for (ssize_t size; messages >= 0 && (size = read(messages, text, sizeof text)) > 0;)
+        tail_add(&tail, text, (size_t)size);
+    if (messages >= 0)
+        close(messages);
+    const char *line = tail_line(&tail), *colon = *line ? ": " : "";
+    return dl2_error_set(error, status, "%s %s%s%s", server->name, what, colon, line);
+}
+
+/* Waits until the socket is ready for `events`. */
+static int server_wait(const struct dl2_server *server, short events, double deadline,
+                       struct dl2_error *error)
+{
+    struct pollfd ready = {.fd = server->socket, .events = events};
+    for (;;) {
+        const double left = deadline - dl2_clock_wall();
+        if (left <= 0)
+            return server_failed(server, DL2_ERR_LIMIT, "did not answer in time, and was killed",
+                                 error);
+        const int count = poll(&ready, 1, (int)ceil(1000 * fmin(left, 60)));
+        if (count > 0)
+            return DL2_OK;
+        if (count < 0 && errno != EINTR)
+            return dl2_error_system(error, "%s", server->name);
+    }
+}
+
+/* How a transfer of bytes went; 1: it goes on. */
+static int server_moved(const struct dl2_server *server, ssize_t moved, struct dl2_error *error)
+{
+    if (moved > 0 || (moved < 0 && (errno == EINTR || errno == EAGAIN)))
+        return 1;
+    return server_failed(server, DL2_ERR_FORMAT, "ended before it had answered", error);
+}
+
+int dl2_server_send(struct dl2_server *server, const void *data, size_t size, double deadline,
+                    struct dl2_error *error)
+{
+    for (size_t at = 0; at < size;) {
+        DL2_TRY(server_wait(server, POLLOUT, deadline, error));
+        const ssize_t sent =
+            send(server->socket, (const char *)data + at, size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const int status = server_moved(server, sent, error);
+        if (status < 0)
+            return status;
+        at += sent > 0 ? (size_t)sent : 0;
+    }
+    return DL2_OK;
+}
+
+int dl2_server_receive(struct dl2_server *server, void *data, size_t size, double deadline,
+                       struct dl2_error *error)
+{
+    for (size_t at = 0; at < size;) {
+        DL2_TRY(server_wait(server, POLLIN, deadline, error));
+        const ssize_t got = recv(server->socket, (char *)data + at, size - at, MSG_DONTWAIT);
+        const int status = server_moved(server, got, error);
+        if (status < 0)
+            return status;
+        at += got > 0 ? (size_t)got : 0;
+    }
+    return DL2_OK;
+}
+
+int dl2_server_receive_line(struct dl2_server *server, char *line, size_t size, double deadline,
+                            struct dl2_error *error)
+{
+    for (size_t at = 0; at < size; at++) {
+        DL2_TRY(dl2_server_receive(server, line + at, 1, deadline, error));
+        if (line[at] == '\n') {
+            line[at] = '\0';
+            return DL2_OK;
+        }
+    }
+    return server_failed(server, DL2_ERR_FORMAT, "answered with too long a line", error);
+}
+
+void dl2_server_count_cpu(struct dl2_server *server)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(server->child, &clock) != 0 || clock_gettime(clock, &time) < 0)
+        return;
+    const double cpu = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    dl2_clock_add_child_cpu(cpu - server->cpu);
+    server->cpu = cpu;
 }

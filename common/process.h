@@ -56,4 +56,32 @@ void dl2_process_group_end(const struct dl2_process_group *group);
 int dl2_process_run(const struct dl2_process_group *group, char *const *words, double timeout,
                     struct dl2_error *error);
 
+/*
+ * A program that stays: it reads requests from its standard input and writes answers to its
+ * standard output, which are one socket. What it prints on its standard error is kept for messages.
+ * One thread at a time talks to it. It ends as its group does.
+ */
+struct dl2_server;
+
+/* DL2_ERR_SYSTEM if it cannot be started. */
+int dl2_server_start(char *const *words, struct dl2_server **out, struct dl2_error *error);
+/* Kills it; NULL is allowed. */
+void dl2_server_stop(struct dl2_server *server);
+
+/*
+ * Each sends, or receives, all bytes until `deadline`, a time of dl2_clock_wall(). DL2_ERR_LIMIT
+ * when that has passed, DL2_ERR_FORMAT if the program has ended, both with the last line of its
+ * standard error. After an error it is of no more use.
+ */
+int dl2_server_send(struct dl2_server *server, const void *data, size_t size, double deadline,
+                    struct dl2_error *error);
+int dl2_server_receive(struct dl2_server *server, void *data, size_t size, double deadline,
+                       struct dl2_error *error);
+/* Receives a line, without its newline; DL2_ERR_FORMAT where it has more than `size` - 1 bytes. */
+int dl2_server_receive_line(struct dl2_server *server, char *line, size_t size, double deadline,
+                            struct dl2_error *error);
+/* Adds to the calling thread's CPU time (common/clock.h) what the program took since the last call.
+ */
+void dl2_server_count_cpu(struct dl2_server *server);
+
 #endif

@@ -2,6 +2,7 @@
 /* dl2-load check: reads and decodes every image, every frame of a video and every voxel of a
  * volume, and what is asked for beside them, and names the unreadable ones. */
 #include "codec/codec.h"
+#include "codec/decoder.h"
 #include "codec/video.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -21,6 +22,7 @@
 struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
+    struct dl2_decoder *decoder; /* with external codecs; else NULL */
     struct dl2_sample_boxes boxes;
     struct dl2_sample_mask mask;
     struct dl2_loader_stats unusual; /* the counts of dl2_unusual_rows() alone */
@@ -62,6 +64,7 @@ static int check_image(const struct check *check, struct checker *checker, const
     how.external = &check->config.external;
     how.drop_bands = check->config.drop_bands;
     how.info = info;
+    how.keep = how.external->commands[0] ? &checker->decoder : NULL;
     DL2_TRY(dl2_image_decode(data, size, &how, &checker->image, &checker->turned, error));
     const struct dl2_raster raster = dl2_raster_of(&checker->image, 0, 0);
     dl2_unusual_note(&checker->unusual, info, &raster);
@@ -360,6 +363,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         dl2_bytes_free(&check.checkers[i].encoded);
         dl2_image_free(&check.checkers[i].image);
         dl2_image_free(&check.checkers[i].turned);
+        dl2_decoder_destroy(check.checkers[i].decoder);
         dl2_boxes_free(&check.checkers[i].boxes);
         dl2_mask_free(&check.checkers[i].mask);
     }

@@ -2,6 +2,8 @@
 #include "quality/score.h"
 
 #include "codec/codec.h"
+#include "codec/decoder.h"
+#include "codec/external_decoders.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/scope.h"
@@ -35,6 +37,7 @@ struct score_worker {
     struct dl2_scorer *scorer;
     struct dl2_score_lane *lane; /* NULL: the device scores nothing */
     struct dl2_image reference, variant, scratch, resized;
+    struct dl2_decoder *decoder;      /* with external codecs; else NULL */
     const struct dl2_image *shown;    /* what is compared with: `reference`, or `resized`... */
     struct dl2_resolution shown_at;   /* ...to this resolution */
     struct dl2_deep_image shown_deep; /* `shown` at 16 bits, once... */
@@ -129,6 +132,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     options.external = run->options->external;
     options.drop_bands = run->options->drop_bands;
     options.info = &facts->info;
+    options.keep = options.external && options.external->commands[0] ? &worker->decoder : NULL;
     memcpy(options.background, run->options->background, sizeof options.background);
     int status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     facts->is_deep = false;
@@ -795,6 +799,7 @@ static void score_run_free(struct score_run *run)
         dl2_image_free(&worker->reference);
         dl2_image_free(&worker->variant);
         dl2_image_free(&worker->scratch);
+        dl2_decoder_destroy(worker->decoder);
         dl2_image_free(&worker->resized);
         dl2_image_resizer_free(&worker->resizer);
         dl2_colour_free(&worker->reference_facts.colour);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "codec/decoder.h"
+#include "codec/external_decoders.h"
 #include "common/clock.h"
 #include "transcode/transcoder.h"
 
@@ -103,6 +105,7 @@ void dl2_worker_free(struct dl2_transcode_worker *worker)
     dl2_bytes_free(&worker->taken);
     dl2_image_free(&worker->image);
     dl2_image_free(&worker->scratch);
+    dl2_decoder_destroy(worker->decoder);
     dl2_image_free(&worker->resized);
     dl2_image_resizer_free(&worker->resizer);
     dl2_mask_resizer_free(&worker->masks);
@@ -134,6 +137,7 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     const struct dl2_transcode_options *options = worker->run->options;
     struct dl2_decode_options decode = options->decode;
     decode.info = &worker->colours.info;
+    decode.keep = decode.external && decode.external->commands[0] ? &worker->decoder : NULL;
     worker->reuse = (struct dl2_reuse){0};
     dl2_worker_enter(worker, estimate(worker, index, sampled));
     const double start = dl2_clock_thread_cpu();
