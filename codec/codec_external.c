@@ -34,6 +34,7 @@ static const char magic[4] = "DL2X";
 /* A program that stays, and its command. */
 struct external_server {
     struct dl2_server *server;
+    unsigned long long asked; /* requests */
     char *command;
     struct external_server *next;
 };
@@ -339,41 +340,54 @@ static int external_keep(const char *command, struct external_server **kept,
     return status;
 }
 
-/* Sends a request and its bytes, and receives the answer's. `wanted`: how many; 0: any number. */
-static int external_ask(struct dl2_server *server, const char *request, const void *data,
-                        size_t size, uint64_t wanted, double timeout, struct dl2_bytes *out,
-                        struct dl2_error *error)
+/* A request, without its number, and the bytes that follow it. */
+struct external_request {
+    const char *what; /* "encode" or "decode" */
+    const char *rest;
+    const void *data;
+    size_t size;
+    uint64_t wanted; /* bytes of the answer; 0: any number */
+};
+
+/* Sends a request, and receives the answer, which has its number: what else a program wrote is no
+ * answer to it. */
+static int external_ask(struct external_server *piped, const struct external_request *request,
+                        double timeout, struct dl2_bytes *out, struct dl2_error *error)
 {
     const double deadline = dl2_clock_wall() + external_timeout(timeout);
-    char line[512], rest;
-    unsigned long long bytes;
-    DL2_TRY(dl2_server_send(server, request, strlen(request), deadline, error));
-    DL2_TRY(dl2_server_send(server, data, size, deadline, error));
+    const uint64_t most = request->wanted > MAX_FILE_BYTES ? request->wanted : MAX_FILE_BYTES;
+    struct dl2_server *server = piped->server;
+    unsigned long long number = 0, bytes;
+    char line[512], kind[8] = "", rest;
+    int length = 0;
+    snprintf(line, sizeof line, "%s %llu %s\n", request->what, ++piped->asked, request->rest);
+    DL2_TRY(dl2_server_send(server, line, strlen(line), deadline, error));
+    DL2_TRY(dl2_server_send(server, request->data, request->size, deadline, error));
     DL2_TRY(dl2_server_receive_line(server, line, sizeof line, deadline, error));
-    if (!strncmp(line, "error ", 6))
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", line + 6);
-    if (sscanf(line, "ok %llu%c", &bytes, &rest) != 1 || !bytes || bytes > MAX_FILE_BYTES)
+    const bool is_answer = sscanf(line, "%7s %llu %n", kind, &number, &length) == 2 && length;
+    if (is_answer && number == piped->asked && !strcmp(kind, "error"))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", line + length);
+    if (!is_answer || number != piped->asked || strcmp(kind, "ok") != 0 ||
+        sscanf(line + length, "%llu%c", &bytes, &rest) != 1 || !bytes || bytes > most)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "its answer is neither 'ok SIZE' nor 'error "
-                             "MESSAGE': '%s'",
-                             line);
-    if (wanted && bytes != wanted)
+                             "its answer is neither 'ok %llu SIZE' nor 'error %llu MESSAGE': '%s'",
+                             piped->asked, piped->asked, line);
+    if (request->wanted && bytes != request->wanted)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "it answered with %llu bytes of pixels, and the image has %llu", bytes,
-                             (unsigned long long)wanted);
+                             (unsigned long long)request->wanted);
     DL2_TRY(dl2_bytes_resize(out, (size_t)bytes, error));
     return dl2_server_receive(server, out->data, (size_t)bytes, deadline, error);
 }
 
 /* The same, of a program that is kept. One that failed is ended, unless it said itself why. */
-static int external_serve(const char *command, struct external_server **kept, const char *request,
-                          const void *data, size_t size, uint64_t wanted, double timeout,
+static int external_serve(const char *command, struct external_server **kept,
+                          const struct external_request *request, double timeout,
                           struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_error own = DL2_ERROR_INIT;
     DL2_TRY(external_keep(command, kept, error));
-    const int status =
-        external_ask((*kept)->server, request, data, size, wanted, timeout, out, &own);
+    const int status = external_ask(*kept, request, timeout, out, &own);
     dl2_server_count_cpu((*kept)->server);
     if (status == DL2_OK)
         return DL2_OK;
@@ -390,20 +404,21 @@ static int external_encode_piped(const struct dl2_external *external, const stru
 {
     const size_t row = (size_t)image->width * image->channels;
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes pixels = DL2_BYTES_INIT;
-    char request[128];
+    char rest[128];
     DL2_TRY(dl2_bytes_resize(&pixels, row * image->height, error));
     for (uint32_t y = 0; y < image->height; y++)
         memcpy(pixels.data + y * row, image->data + y * image->stride, row);
-    snprintf(request, sizeof request, "encode %u %u %u %d\n", (unsigned)image->width,
-             (unsigned)image->height, (unsigned)image->channels, quality);
+    snprintf(rest, sizeof rest, "%u %u %u %d", (unsigned)image->width, (unsigned)image->height,
+             (unsigned)image->channels, quality);
+    const struct external_request request = {"encode", rest, pixels.data, pixels.size, 0};
     struct external_pool *pool = external->pool;
     pthread_mutex_lock(&pool->mutex);
     struct external_server *piped = pool->idle;
     if (piped)
         pool->idle = piped->next;
     pthread_mutex_unlock(&pool->mutex);
-    const int status = external_serve(external->encode, &piped, request, pixels.data, pixels.size,
-                                      0, external->timeout, coded, error);
+    const int status =
+        external_serve(external->encode, &piped, &request, external->timeout, coded, error);
     if (piped) {
         pthread_mutex_lock(&pool->mutex);
         piped->next = pool->idle;
@@ -561,12 +576,14 @@ static int external_decode_piped(struct external_state *external, const char *co
 {
     const size_t row = (size_t)external->width * external->channels;
     struct dl2_bytes *const pixels = &external->base.block;
-    char text[128];
-    snprintf(text, sizeof text, "decode %u %u %u %zu\n", (unsigned)external->width,
+    char rest[128];
+    snprintf(rest, sizeof rest, "%u %u %u %zu", (unsigned)external->width,
              (unsigned)external->height, (unsigned)external->channels, external->coded_size);
+    const struct external_request ask = {"decode", rest, external->coded, external->coded_size,
+                                         row * external->height};
     DL2_TRY(dl2_image_reshape(image, external->width, external->height, external->channels, error));
-    DL2_TRY(external_serve(command, &external->kept, text, external->coded, external->coded_size,
-                           row * external->height, request->external->timeout, pixels, error));
+    DL2_TRY(
+        external_serve(command, &external->kept, &ask, request->external->timeout, pixels, error));
     for (uint32_t y = 0; y < external->height; y++)
         memcpy(image->data + y * image->stride, pixels->data + y * row, row);
     return DL2_OK;

@@ -16,10 +16,10 @@
  * own, which gets one request after the other on its standard input, a line and bytes, and answers
  * on its standard output (docs/formats/transcode.md, Programs that stay):
  *
- *   encode WIDTH HEIGHT CHANNELS QUALITY    pixels, 8 bits a sample, interleaved, row by row
- *   decode WIDTH HEIGHT CHANNELS SIZE       what it has encoded
- *   ok SIZE                                 the file, or the pixels
- *   error MESSAGE
+ *   encode NUMBER WIDTH HEIGHT CHANNELS QUALITY   pixels, 8 bits a sample, interleaved
+ *   decode NUMBER WIDTH HEIGHT CHANNELS SIZE      what it has encoded
+ *   ok NUMBER SIZE                                the file, or the pixels
+ *   error NUMBER MESSAGE
  *
  * Programs cannot know such files by their first bytes. So each is stored behind a header, which
  * names the codec and the image's size (docs/formats/transcode.md), and every container and program

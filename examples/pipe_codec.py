@@ -6,7 +6,7 @@
     $ dl2-quality --decoder 'zipped=pipe:python3 pipe_codec.py' photos variants/zipped-50
 
 dl2 starts a process for each worker thread, which loads its model once. Replace encode() and decode(): these quantise
-pixels and compress them by zlib.
+pixels and compress them by zlib. Print messages to sys.stderr: standard output is for answers.
 """
 import sys
 import zlib
@@ -27,15 +27,15 @@ def decode(width, height, channels, file):
 def main():
     source, answers = sys.stdin.buffer, sys.stdout.buffer
     while request := source.readline().split():
-        what, (width, height, channels, number) = request[0], map(int, request[1:])
+        what, (number, width, height, channels, last) = request[0], map(int, request[1:])
         try:
             if what == b"encode":
-                answer = encode(width, height, channels, number, source.read(width * height * channels))
+                answer = encode(width, height, channels, last, source.read(width * height * channels))
             else:
-                answer = decode(width, height, channels, source.read(number))
-            answers.write(b"ok %d\n" % len(answer) + answer)
+                answer = decode(width, height, channels, source.read(last))
+            answers.write(b"ok %d %d\n" % (number, len(answer)) + answer)
         except Exception as error:
-            answers.write(b"error %s\n" % " ".join(str(error).split()).encode()[:400])
+            answers.write(b"error %d %s\n" % (number, " ".join(str(error).split()).encode()[:400]))
         answers.flush()
 
 

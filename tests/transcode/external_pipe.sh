@@ -43,6 +43,10 @@ def wrong(kind):
             time.sleep(1000)
         if fault == "refuses" and count % 2 == 0:
             raise ValueError("too\nodd an image")
+        if fault == "chats":
+            result = right[kind](*arguments)
+            sys.stdout.buffer.write(b"ok %d %d\n" % (count, len(result)) + result)
+            return b"ok" # a second answer to one request
         if fault in ("babbles", "long"):
             sys.stdout.buffer.write(b"hello\n" if fault == "babbles" else b"x" * 1000)
         return result[:-1] if fault == "short" else b"" if fault == "nothing" else result
@@ -94,9 +98,10 @@ fails() { # FAULT MADE MESSAGE [OPTIONS...]
 fails dies 14 "$PYTHON3 ended before it had answered: no such luck"
 fails hangs 0 "$PYTHON3 did not answer in time, and was killed: waiting" --external-timeout 0.2
 fails refuses 10 'too odd an image'
-fails babbles 0 "its answer is neither 'ok SIZE' nor 'error MESSAGE': 'hello'"
+fails babbles 0 "its answer is neither 'ok 1 SIZE' nor 'error 1 MESSAGE': 'hello'"
+fails chats 10 "its answer is neither 'ok 2 SIZE' nor 'error 2 MESSAGE': 'ok 1 2'"
 fails long 0 'answered with too long a line'
-fails nothing 0 "its answer is neither 'ok SIZE' nor 'error MESSAGE': 'ok 0'"
+fails nothing 0 "its answer is neither 'ok 1 SIZE' nor 'error 1 MESSAGE': 'ok 1 0'"
 decodes() { # FAULT MESSAGE [OPTIONS...]
     fault=$1 message=$2
     shift 2
