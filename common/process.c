@@ -457,41 +457,33 @@ static int server_wait(const struct dl2_server *server, short events, double dea
     }
 }
 
-/* How a transfer of bytes went; 1: it goes on. */
-static int server_moved(const struct dl2_server *server, ssize_t moved, struct dl2_error *error)
+/* Sends or receives all bytes. */
+static int server_move(const struct dl2_server *server, char *data, size_t size, bool sends,
+                       double deadline, struct dl2_error *error)
 {
-    if (moved > 0 || (moved < 0 && (errno == EINTR || errno == EAGAIN)))
-        return 1;
-    return server_failed(server, DL2_ERR_FORMAT, "ended before it had answered", error);
+    for (size_t at = 0; at < size;) {
+        DL2_TRY(server_wait(server, sends ? POLLOUT : POLLIN, deadline, error));
+        const ssize_t moved =
+            sends ? send(server->socket, data + at, size - at, MSG_NOSIGNAL | MSG_DONTWAIT)
+                  : recv(server->socket, data + at, size - at, MSG_DONTWAIT);
+        if (moved > 0)
+            at += (size_t)moved;
+        else if (moved == 0 || (errno != EINTR && errno != EAGAIN))
+            return server_failed(server, DL2_ERR_FORMAT, "ended before it had answered", error);
+    }
+    return DL2_OK;
 }
 
 int dl2_server_send(struct dl2_server *server, const void *data, size_t size, double deadline,
                     struct dl2_error *error)
 {
-    for (size_t at = 0; at < size;) {
-        DL2_TRY(server_wait(server, POLLOUT, deadline, error));
-        const ssize_t sent =
-            send(server->socket, (const char *)data + at, size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-        const int status = server_moved(server, sent, error);
-        if (status < 0)
-            return status;
-        at += sent > 0 ? (size_t)sent : 0;
-    }
-    return DL2_OK;
+    return server_move(server, (char *)data, size, true, deadline, error);
 }
 
 int dl2_server_receive(struct dl2_server *server, void *data, size_t size, double deadline,
                        struct dl2_error *error)
 {
-    for (size_t at = 0; at < size;) {
-        DL2_TRY(server_wait(server, POLLIN, deadline, error));
-        const ssize_t got = recv(server->socket, (char *)data + at, size - at, MSG_DONTWAIT);
-        const int status = server_moved(server, got, error);
-        if (status < 0)
-            return status;
-        at += got > 0 ? (size_t)got : 0;
-    }
-    return DL2_OK;
+    return server_move(server, data, size, false, deadline, error);
 }
 
 int dl2_server_receive_line(struct dl2_server *server, char *line, size_t size, double deadline,
