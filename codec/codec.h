@@ -84,8 +84,8 @@ struct dl2_decode_options {
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     /* Becomes the file's, as dl2_image_read_info() gives it; NULL: not wanted. */
     struct dl2_image_info *info;
-    /* A decoder for further calls of one thread, with its memory and the programs of external
-     * codecs that stay: made where it is NULL; to be destroyed. NULL: each call has its own. */
+    /* With `external`: a decoder for further calls of one thread, which keeps the programs that
+     * stay. Made where it is NULL; to be destroyed. NULL: each call has a decoder of its own. */
     struct dl2_decoder **keep;
 };
 

@@ -2,6 +2,7 @@
 #include "codec/decoder.h"
 
 #include "codec/codecs.h"
+#include "codec/external_decoders.h"
 #include "common/scope.h"
 
 #include <stdlib.h>
@@ -393,7 +394,8 @@ int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_o
                      struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_decoder_drop) struct dl2_decoder *own = NULL;
-    struct dl2_decoder **place = options->keep ? options->keep : &own;
+    const bool keeps = options->keep && options->external && options->external->commands[0];
+    struct dl2_decoder **place = keeps ? options->keep : &own;
     struct dl2_image_info info;
     DL2_TRY(decoder_check_channels(options->channels, error));
     if (!*place)

@@ -13,13 +13,8 @@
  * once. An encode command without %q has one quality.
  *
  * "pipe:COMMAND" is a program that stays, without placeholders. Each worker thread has one of its
- * own, which gets one request after the other on its standard input, a line and bytes, and answers
- * on its standard output (docs/formats/transcode.md, Programs that stay):
- *
- *   encode NUMBER WIDTH HEIGHT CHANNELS QUALITY   pixels, 8 bits a sample, interleaved
- *   decode NUMBER WIDTH HEIGHT CHANNELS SIZE      what it has encoded
- *   ok NUMBER SIZE                                the file, or the pixels
- *   error NUMBER MESSAGE
+ * own, which gets one request after the other on its standard input, and answers on its standard
+ * output (docs/formats/transcode.md, Programs that stay).
  *
  * Programs cannot know such files by their first bytes. So each is stored behind a header, which
  * names the codec and the image's size (docs/formats/transcode.md), and every container and program

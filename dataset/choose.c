@@ -244,6 +244,10 @@ int dl2_choose_split(struct dl2_dataset *dataset, const char *path,
         const struct dl2_entry entry = describe_item(dataset, i);
         count_item(dataset, &entry, parts[i]);
     }
+    if (!is_whole(&options->subset) && split == ALL_SPLITS && !dataset->part_counts[DL2_PART_TRAIN])
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "%s: a subset is a part of the images for training, and there are none", path);
     if (!is_whole(&options->subset))
         DL2_TRY(leave_out(dataset, &options->subset, parts, error));
     size_t kept = 0;

@@ -22,7 +22,7 @@
 struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
-    struct dl2_decoder *decoder; /* with external codecs; else NULL */
+    struct dl2_decoder *decoder; /* kept with external codecs */
     struct dl2_sample_boxes boxes;
     struct dl2_sample_mask mask;
     struct dl2_loader_stats unusual; /* the counts of dl2_unusual_rows() alone */
@@ -64,7 +64,7 @@ static int check_image(const struct check *check, struct checker *checker, const
     how.external = &check->config.external;
     how.drop_bands = check->config.drop_bands;
     how.info = info;
-    how.keep = how.external->commands[0] ? &checker->decoder : NULL;
+    how.keep = &checker->decoder;
     DL2_TRY(dl2_image_decode(data, size, &how, &checker->image, &checker->turned, error));
     const struct dl2_raster raster = dl2_raster_of(&checker->image, 0, 0);
     dl2_unusual_note(&checker->unusual, info, &raster);

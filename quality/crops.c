@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/crops.h"
 
+#include "codec/decoder.h"
 #include "codec/video.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -39,6 +40,7 @@ struct crop_run {
     struct dl2_bytes bytes, png;
     struct dl2_resizer resizer;                        /* of videos */
     struct dl2_image_resizer enlarger;                 /* of resized variants */
+    struct dl2_decoder *decoder;                       /* kept with external codecs */
     struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
     struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
 };
@@ -215,6 +217,7 @@ static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
     options.channels = 3;
     options.info = &info;
     memcpy(options.background, run->options->background, sizeof options.background);
+    options.keep = &run->decoder;
     DL2_TRY(dl2_image_decode(data, size, &options, image, &run->scratch, error));
     return dl2_image_read_colour(data, size, &info, colour, error);
 }
@@ -451,6 +454,7 @@ static void crop_run_free(struct crop_run *run)
     dl2_image_resizer_free(&run->enlarger);
     dl2_image_free(&run->image);
     dl2_image_free(&run->scratch);
+    dl2_decoder_destroy(run->decoder);
     dl2_image_free(&run->original);
     dl2_colour_free(&run->colour);
     dl2_colour_free(&run->original_colour);

@@ -3,7 +3,6 @@
 
 #include "codec/codec.h"
 #include "codec/decoder.h"
-#include "codec/external_decoders.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/scope.h"
@@ -37,7 +36,7 @@ struct score_worker {
     struct dl2_scorer *scorer;
     struct dl2_score_lane *lane; /* NULL: the device scores nothing */
     struct dl2_image reference, variant, scratch, resized;
-    struct dl2_decoder *decoder;      /* with external codecs; else NULL */
+    struct dl2_decoder *decoder;      /* kept with external codecs */
     const struct dl2_image *shown;    /* what is compared with: `reference`, or `resized`... */
     struct dl2_resolution shown_at;   /* ...to this resolution */
     struct dl2_deep_image shown_deep; /* `shown` at 16 bits, once... */
@@ -132,7 +131,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     options.external = run->options->external;
     options.drop_bands = run->options->drop_bands;
     options.info = &facts->info;
-    options.keep = options.external && options.external->commands[0] ? &worker->decoder : NULL;
+    options.keep = &worker->decoder;
     memcpy(options.background, run->options->background, sizeof options.background);
     int status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     facts->is_deep = false;

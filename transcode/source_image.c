@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/decoder.h"
-#include "codec/external_decoders.h"
 #include "common/clock.h"
 #include "transcode/transcoder.h"
 
@@ -137,7 +136,7 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     const struct dl2_transcode_options *options = worker->run->options;
     struct dl2_decode_options decode = options->decode;
     decode.info = &worker->colours.info;
-    decode.keep = decode.external && decode.external->commands[0] ? &worker->decoder : NULL;
+    decode.keep = &worker->decoder;
     worker->reuse = (struct dl2_reuse){0};
     dl2_worker_enter(worker, estimate(worker, index, sampled));
     const double start = dl2_clock_thread_cpu();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/survey.h"
 
+#include "codec/decoder.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
@@ -52,6 +53,7 @@ struct survey_image {
 struct survey_worker {
     struct dl2_bytes bytes;
     struct dl2_image image, scratch;
+    struct dl2_decoder *decoder; /* kept with external codecs */
     struct dl2_colour colour;
 };
 
@@ -142,6 +144,7 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     size_t size;
     struct dl2_decode_options decode = survey->options->decode;
     decode.info = &out->info;
+    decode.keep = &worker->decoder;
     DL2_TRY(dl2_dataset_read(survey->dataset, index, &worker->bytes, &data, &size, error));
     out->bytes = size;
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
@@ -648,6 +651,7 @@ static void close_survey(struct survey *survey)
         dl2_bytes_free(&survey->workers[i].bytes);
         dl2_image_free(&survey->workers[i].image);
         dl2_image_free(&survey->workers[i].scratch);
+        dl2_decoder_destroy(survey->workers[i].decoder);
         dl2_colour_free(&survey->workers[i].colour);
     }
     for (size_t i = 0; survey->images && i < survey->count; i++) {

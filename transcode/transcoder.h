@@ -43,7 +43,7 @@ struct dl2_transcode_worker {
     size_t *members;
     int *qualities;
     struct dl2_image image, scratch, resized;
-    struct dl2_decoder *decoder;   /* with external decoders; else NULL */
+    struct dl2_decoder *decoder;   /* kept with external codecs */
     const struct dl2_image *shown; /* `image`, or `resized` for the variants that are made of it */
     const uint8_t *source;         /* the encoded image */
     size_t source_size;

@@ -314,6 +314,8 @@ copy --subset 20% --subset-by name "$work/split/train" "$work/by-name"
 is "$(listed "$work/by-name" | tr '\n' ' ')" './a/1.ppm ./a/10.ppm ./b/1.ppm ./b/10.ppm ' 'the first by name'
 copy --subset 30% --subset-seed 1 "$work/split" "$work/other"
 listed "$work/other" | cmp -s - "$work/list" && fail "another seed draws the same"
+expect 2 dl2-transcode copy --subset 30% "$work/split/val" "$work/unmade"
+said "a subset is a part of the images for training, and there are none"
 expect 2 dl2-transcode copy --subset-seed 1 "$work/split" "$work/unmade"
 said "--subset-seed needs --subset"
 expect 2 dl2-transcode copy --subset 30 "$work/split" "$work/unmade"

@@ -69,6 +69,11 @@ is "$(grep -c ',scored,.*,1,' "$work/q.csv")" 20 "lossless images"
 [ "$(wc -l <"$work/pids")" -le 2 ] || fail "$(wc -l <"$work/pids") programs score 20 images"
 left
 : >"$work/pids"
+expect 0 dl2-transcode --quiet survey -j 2 --decoder "kept=$codec" "$work/v/kept-100"
+expect 0 dl2-transcode --quiet fit-tables -j 2 --input-size 16 --decoder "kept=$codec" "$work/v/kept-100" "$work/tables.json"
+[ "$(wc -l <"$work/pids")" -le 4 ] || fail "$(wc -l <"$work/pids") programs for a survey and fitted tables"
+left
+: >"$work/pids"
 expect 0 dl2-load bench --quiet -j 2 -i 16 -e 3 --digest --decoder "kept=$codec" "$work/v/kept-100"
 digest=$(grep '^digest' "$work/out")
 [ "$(wc -l <"$work/pids")" -le 2 ] || fail "$(wc -l <"$work/pids") programs load three epochs"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/tables/fit_tables.h"
 
+#include "codec/decoder.h"
 #include "codec/jpeg_tables.h"
 #include "common/json.h"
 #include "common/memory.h"
@@ -23,6 +24,7 @@ enum { PLANES = DL2_FIT_PLANES, CROPS = 4 }; /* crops of an image */
 struct fit_worker {
     struct dl2_bytes bytes;
     struct dl2_image image, scratch, resized;
+    struct dl2_decoder *decoder; /* kept with external codecs */
     struct dl2_image_resizer resizer;
     struct dl2_coefficient_counts *counts;
 };
@@ -94,8 +96,9 @@ static int take_image(const struct fit *fit, struct fit_worker *worker, size_t s
     const uint8_t *data;
     size_t size;
     DL2_TRY(dl2_dataset_read(fit->dataset, sample, &worker->bytes, &data, &size, error));
-    DL2_TRY(dl2_image_decode(data, size, &fit->common->decode, &worker->image, &worker->scratch,
-                             error));
+    struct dl2_decode_options decode = fit->common->decode;
+    decode.keep = &worker->decoder;
+    DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
     DL2_TRY(dl2_resize_to(&worker->resizer, &worker->image, fit->resolution, &worker->resized,
                           &image, error));
     DL2_TRY(add_crops(fit, sample, image, sensitivity, error));
@@ -256,6 +259,7 @@ static void close_fit(struct fit *fit)
         dl2_bytes_free(&worker->bytes);
         dl2_image_free(&worker->image);
         dl2_image_free(&worker->scratch);
+        dl2_decoder_destroy(worker->decoder);
         dl2_image_free(&worker->resized);
         dl2_image_resizer_free(&worker->resizer);
         free(worker->counts);
