@@ -52,6 +52,7 @@ struct parse {
     char **arguments;
     size_t count;
     const struct dl2_option *implied; /* the last that came without its optional value, or NULL */
+    const struct dl2_option *group;   /* the heading of the rows that --help=GROUP shows, or NULL */
 };
 
 /* Appends the rows of a table of `values`, which may be NULL where none is asked for. */
@@ -401,22 +402,91 @@ static char *describe_row(const struct row *row, const char *commands)
     return text;
 }
 
-/* Which rows --help shows. */
-enum view { VIEW_BASIC, VIEW_COMMAND, VIEW_ALL };
+/* Which rows --help shows: few of all commands, few of the command, a group's, the command's, or
+ * all. */
+enum view { VIEW_BASIC, VIEW_OVERVIEW, VIEW_GROUP, VIEW_COMMAND, VIEW_ALL };
+
+static bool is_heading(const struct row *row)
+{
+    return row->option->type == DL2_OPTION_GROUP;
+}
 
 static bool is_in_view(const struct parse *parse, size_t row, enum view view)
 {
     const struct row *at = &parse->rows.list[row];
-    if (at->option->type == DL2_OPTION_GROUP) {
-        for (row++; row < parse->rows.count; row++)
-            if (parse->rows.list[row].option->type == DL2_OPTION_GROUP)
-                return false;
-            else if (is_in_view(parse, row, view))
-                return view != VIEW_BASIC;
+    if (is_heading(at)) {
+        for (size_t i = row + 1; i < parse->rows.count && !is_heading(&parse->rows.list[i]); i++)
+            if (is_in_view(parse, i, view))
+                return view > VIEW_OVERVIEW;
         return false;
     }
+    size_t heading = row;
+    while (view == VIEW_GROUP && heading > 0 && !is_heading(&parse->rows.list[heading]))
+        heading--;
     return view == VIEW_ALL ||
-           (view == VIEW_BASIC ? at->option->basic : goes_with(at, parse->command->bit));
+           ((view > VIEW_OVERVIEW || at->option->basic) &&
+            (view == VIEW_BASIC || goes_with(at, parse->command->bit)) &&
+            (view != VIEW_GROUP || parse->rows.list[heading].option == parse->group));
+}
+
+/* The number of the command's options from a row on, up to the next heading or to the end. */
+static size_t count_options(const struct parse *parse, size_t row, bool to_end)
+{
+    size_t count = 0;
+    for (; row < parse->rows.count && (to_end || !is_heading(&parse->rows.list[row])); row++)
+        count += !is_heading(&parse->rows.list[row]) &&
+                 goes_with(&parse->rows.list[row], parse->command->bit);
+    return count;
+}
+
+/* What a group's options are for: "data:" of "Options for data:". */
+static const char *group_title(const struct row *heading)
+{
+    static const char before[] = "Options for ";
+    const char *text = heading->option->help;
+    return text + (strncmp(text, before, strlen(before)) == 0 ? strlen(before) : 0);
+}
+
+/* A group's word for --help: "data" of "Options for data:". */
+static int group_word(const struct row *heading, char word[32])
+{
+    static const char *const before[] = {"the ", "several ", NULL};
+    const char *text = group_title(heading);
+    for (size_t i = 0; before[i]; i++)
+        if (strncmp(text, before[i], strlen(before[i])) == 0)
+            text += strlen(before[i]);
+    return snprintf(word, 32, "%.*s", (int)strcspn(text, " :,;"), text);
+}
+
+/* The command's groups, a line each, as text or as words alone. */
+static void list_groups(const struct parse *parse, bool as_words, FILE *out)
+{
+    for (size_t i = 0; i < parse->rows.count; i++) {
+        char word[32];
+        const struct row *row = &parse->rows.list[i];
+        const size_t count = is_heading(row) ? count_options(parse, i + 1, false) : 0;
+        if (!count)
+            continue;
+        group_word(row, word);
+        const char *title = group_title(row);
+        if (as_words)
+            fprintf(out, "%s, ", word);
+        else
+            fprintf(out, "  --help=%-13s %2zu for %.*s\n", word, count, (int)strcspn(title, ":"),
+                    title);
+    }
+}
+
+/* Finds the command's group of that word. */
+static void find_group(struct parse *parse, const char *word)
+{
+    for (size_t i = 0; i < parse->rows.count; i++) {
+        char own[32];
+        const struct row *row = &parse->rows.list[i];
+        if (is_heading(row) && count_options(parse, i + 1, false) && group_word(row, own) > 0 &&
+            strcmp(own, word) == 0)
+            parse->group = row->option;
+    }
 }
 
 static int row_key(const struct parse *parse, size_t row)
@@ -441,7 +511,7 @@ static struct argp_option *make_argp_rows(const struct parse *parse, enum view v
          .key = KEY_HELP,
          .arg = "all",
          .flags = OPTION_ARG_OPTIONAL,
-         .doc = "Print this; --help=all: print the options of all commands",
+         .doc = "Print this; --help=all: print all options, behind a command its own",
          .group = -1},
         {.name = "usage", .key = KEY_USAGE, .doc = "Print a line of the options", .group = -1},
         {.name = "version",
@@ -472,6 +542,8 @@ static struct argp_option *make_argp_rows(const struct parse *parse, enum view v
     }
     for (size_t i = 0; table && i < common_count; i++) {
         table[used] = common[i];
+        if (view == VIEW_GROUP) /* they are not the group's */
+            table[used].flags |= OPTION_HIDDEN;
         table[used++].group = common[i].group ? common[i].group : group + 1;
     }
     return table;
@@ -512,10 +584,18 @@ static char *describe(const struct parse *parse, enum view view)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (view == VIEW_COMMAND) {
+    if (view == VIEW_GROUP) {
+        fputc('\v', out);
+    } else if (view == VIEW_COMMAND || view == VIEW_OVERVIEW) {
         const char *own = parse->command->details, *common = program->details;
-        fprintf(out, "%s.\v%s%s%s", parse->command->summary, own ? own : "",
-                own && common ? "\n\n" : "", common ? common : "");
+        fprintf(out, "%s.\v", parse->command->summary);
+        if (view == VIEW_OVERVIEW) {
+            fprintf(out, "These are the options that most need. All, by group; --help=all prints "
+                         "them on one page:\n");
+            list_groups(parse, false, out);
+            fputc('\n', out);
+        }
+        fprintf(out, "%s%s%s", own ? own : "", own && common ? "\n\n" : "", common ? common : "");
     } else {
         fputs(program->summary, out);
         list_commands(program, out);
@@ -524,8 +604,7 @@ static char *describe(const struct parse *parse, enum view view)
             describe_commands(program, out);
         if (view == VIEW_BASIC)
             fprintf(out,
-                    "'%s COMMAND --help' lists all options of a command, '%s --help=all' all of "
-                    "all commands.",
+                    "'%s COMMAND --help' is about a command, '%s --help=all' lists all options.",
                     program->name, program->name);
         else if (program->details)
             fputs(program->details, out);
@@ -629,13 +708,41 @@ static void print_usage_of(const struct argp_option *const *rows, size_t count, 
     }
 }
 
-/* Prints --help, of which the value is "all", "man" or NULL, or --usage, and ends the process. */
-static _Noreturn void print_help(const struct parse *parse, const char *value, bool only_usage)
+/* What --help shows, by its value ("man" is for Makefile.am) or NULL. Ends the process for a value
+ * that is none. */
+static enum view choose_view(struct parse *parse, const char *value, bool only_usage)
+{
+    enum { MOST = 60 }; /* options on a page, unless all are asked for */
+    const bool all = value && (strcmp(value, "all") == 0 || strcmp(value, "man") == 0);
+    if (!value || all)
+        return !parse->is_named ? all ? VIEW_ALL : VIEW_BASIC
+               : all || only_usage || count_options(parse, 0, true) <= MOST ? VIEW_COMMAND
+                                                                            : VIEW_OVERVIEW;
+    if (parse->command)
+        find_group(parse, value);
+    if (parse->group)
+        return VIEW_GROUP;
+    char *words = NULL;
+    size_t size;
+    FILE *out = open_memstream(&words, &size);
+    if (out && parse->command)
+        list_groups(parse, true, out);
+    if (out)
+        fclose(out);
+    exit(dl2_program_usage_error(parse->program, "--help: '%s' is none of %sall%s",
+                                 DL2_SHOWN(value), words ? words : "",
+                                 parse->command ? "" : "; groups of options are a command's"));
+}
+
+/* Prints --help, of which the value is "all", "man", a group or NULL, or --usage, and ends the
+ * process. */
+static _Noreturn void print_help(struct parse *parse, const char *value, bool only_usage)
 {
     enum { USAGE_COLUMN = 12 };
     const size_t columns = value && strcmp(value, "man") == 0 ? MAN_COLUMNS : COLUMNS;
-    const enum view view = value ? VIEW_ALL : parse->is_named ? VIEW_COMMAND : VIEW_BASIC;
-    const struct dl2_command *command = view == VIEW_COMMAND ? parse->command : NULL;
+    const enum view view = choose_view(parse, value, only_usage);
+    const struct dl2_command *command =
+        view == VIEW_BASIC || view == VIEW_ALL ? NULL : parse->command;
     struct argp_option *table = make_argp_rows(parse, view);
     char *text = describe(parse, view), *usage = NULL;
     size_t count = 0, size;
@@ -824,8 +931,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         parse->common->quiet = true;
         return 0;
     case KEY_HELP:
-        if (text && strcmp(text, "all") != 0 && strcmp(text, "man") != 0) /* man: for Makefile.am */
-            argp_error(state, "--help: '%s' is not all", DL2_SHOWN(text));
         print_help(parse, text, false);
     case KEY_USAGE:
         print_help(parse, NULL, true);

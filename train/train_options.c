@@ -415,7 +415,6 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(data.members)},
-    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes "
      "DEPTHxHEIGHTxWIDTH voxels of the patches",
@@ -454,13 +453,18 @@ const struct dl2_option dl2_train_options[] = {
      "pixels without a label; needs --classes, and an architecture for masks; of volumes, volumes "
      "of labels, such as mask.npy",
      AT(loader.mask), .roles = RUN},
-    {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(loader)},
     {DL2_OPTION_UINT, "classes", 0, "N",
      "Number of classes of --mask (at most 255), or of synthetic data without --data",
      AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
      AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
      .commands = TRAINS},
+
+    {DL2_OPTION_GROUP, .help = "Options for volumes (--mask names their labels):"},
+    {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(loader)},
+
+    {DL2_OPTION_GROUP, .help = "Options for remote datasets:"},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
@@ -534,7 +538,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(loader.partition), .parse = parse_partition, .show = show_partition,
      .unset = "all images, in one", .commands = DL2_RUN},
 
-    {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
+    {DL2_OPTION_GROUP, .help = "Options for optimization:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
      .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
      .also = "batch-size,bs", .basic = true},
