@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_volumes(const struct dl2_recipe *recipe)
-{
-    return recipe->planner.config->volume_depth;
-}
-
 static void close_video(struct dl2_job *job)
 {
     dl2_video_close(job->video);
@@ -25,28 +20,40 @@ static void end_video(struct dl2_job *job)
     close_video(job);
 }
 
-/* The augmentation counts as one; of volumes, each of its operations does. */
-static unsigned operations_of(const struct dl2_recipe *recipe)
+/*
+ * What the stages do with a sample of a kind. After TRANSFORM come the operations, if there are
+ * any, and then STORE; without them, TRANSFORM writes into the batch, unless the kind stores.
+ */
+struct sample_kind {
+    int (*init)(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
+    int (*read)(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
+    /* NULL: there is no DECODE */
+    int (*decode)(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
+    int (*transform)(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                     struct dl2_error *error);
+    unsigned (*operations)(const struct dl2_recipe *recipe); /* the number of OPERATIONs */
+    const char *(*operation_name)(const struct dl2_job *job, const struct dl2_recipe *recipe);
+    int (*operate)(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error);
+    int (*store)(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                 struct dl2_error *error);
+    const char *store_name; /* in messages */
+    bool stores;
+};
+
+static const struct sample_kind images, videos, volumes;
+
+static const struct sample_kind *kind_of(const struct dl2_recipe *recipe)
 {
-    if (has_volumes(recipe))
-        return recipe->augmentation ? (unsigned)dl2_augmentation_count(recipe->augmentation) : 0;
-    return recipe->planner.config->operation_count + (recipe->augmentation != NULL);
+    return recipe->planner.config->volume_depth ? &volumes
+           : recipe->planner.videos             ? &videos
+                                                : &images;
 }
 
 int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = recipe->planner.config;
     DL2_TRY(dl2_decoder_create(&job->decoder, error));
     DL2_TRY(DL2_NEW(&job->targets, recipe->targets.count, "a sample", error));
-    if (has_volumes(recipe))
-        return dl2_volume_sample_init(&job->volume, config, error);
-    DL2_TRY(dl2_mask_init(&job->mask, config, error));
-    if (recipe->gathers)
-        DL2_TRY(dl2_bytes_resize(&job->clip, recipe->sample_bytes, error));
-    if (!operations_of(recipe))
-        return DL2_OK;
-    return dl2_pixels_init(&job->pixels, dl2_loader_width(config), config->height, config->channels,
-                           error);
+    return kind_of(recipe)->init(job, recipe, error);
 }
 
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -91,10 +98,11 @@ void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_
 
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
+    const struct sample_kind *kind = kind_of(recipe);
     if (recipe->gathers)
         return job->stage == DL2_STAGE_PLACE;
     return job->stage == DL2_STAGE_STORE ||
-           (job->stage == DL2_STAGE_TRANSFORM && !operations_of(recipe) && !has_volumes(recipe));
+           (job->stage == DL2_STAGE_TRANSFORM && !kind->stores && !kind->operations(recipe));
 }
 
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -140,24 +148,35 @@ struct dl2_crop_box dl2_job_crop_box(const struct dl2_job *job)
                                  y + crop->box.bottom, crop->flip};
 }
 
-/* ---- the stages ---- */
+/* ---- images ---- */
 
-/* What lies beside the image. */
-static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
-                        struct dl2_error *error)
+/* The augmentation counts as one. */
+static unsigned image_operations(const struct dl2_recipe *recipe)
+{
+    return recipe->planner.config->operation_count + (recipe->augmentation != NULL);
+}
+
+static int init_image(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = recipe->planner.config;
+    DL2_TRY(dl2_mask_init(&job->mask, config, error));
+    if (recipe->gathers)
+        DL2_TRY(dl2_bytes_resize(&job->clip, recipe->sample_bytes, error));
+    return image_operations(recipe) ? dl2_pixels_init(&job->pixels, dl2_loader_width(config),
+                                                      config->height, config->channels, error)
+                                    : DL2_OK;
+}
+
+/* What lies beside the image or the volume, but the mask. */
+static int read_sidecars(struct dl2_job *job, const struct dl2_recipe *recipe,
+                         struct dl2_error *error)
 {
     const struct dl2_planner *planner = &recipe->planner;
-    if (job->plan.frame)
-        return DL2_OK; /* it is the clip's */
     if (recipe->targets.count)
         DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
                                  error));
-    DL2_TRY(dl2_boxes_read(&job->boxes, &recipe->boxes, planner->dataset, job->plan.index,
-                           &job->stats, error));
-    return planner->config->mask && !has_volumes(recipe)
-               ? dl2_mask_read(&job->mask, planner->config, planner->dataset, job->plan.index,
-                               error)
-               : DL2_OK;
+    return dl2_boxes_read(&job->boxes, &recipe->boxes, planner->dataset, job->plan.index,
+                          &job->stats, error);
 }
 
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
@@ -175,11 +194,16 @@ static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
     return DL2_OK;
 }
 
-static int read_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
-                       struct dl2_error *error)
+static int read_image(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    return dl2_volume_sample_read(&job->volume, &recipe->planner, recipe->foreground, recipe->fetch,
-                                  &job->plan, &job->stats, error);
+    const struct dl2_planner *planner = &recipe->planner;
+    DL2_TRY(read_bytes(job, recipe, error));
+    if (job->plan.frame)
+        return DL2_OK; /* the rest is the clip's */
+    DL2_TRY(read_sidecars(job, recipe, error));
+    return planner->config->mask ? dl2_mask_read(&job->mask, planner->config, planner->dataset,
+                                                 job->plan.index, error)
+                                 : DL2_OK;
 }
 
 /*
@@ -278,7 +302,7 @@ static int check_frame_size(struct dl2_job *job, const struct dl2_recipe *recipe
 }
 
 /* Gray images stay gray until they are resized, which is a third of the work. */
-static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
+static int decode_pixels(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->planner.config;
@@ -324,24 +348,6 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     return status < 0 ? status : DL2_OK;
 }
 
-/* Decodes the next frame of a video that is loaded. */
-static int decode_video(struct dl2_job *job, const struct dl2_recipe *recipe,
-                        struct dl2_error *error)
-{
-    const struct dl2_planner *planner = &recipe->planner;
-    if (!job->video) {
-        const int status = dl2_video_open(job->fetched.data, job->fetched.size,
-                                          planner->config->max_pixels, &job->video, error);
-        dl2_job_drop(job, recipe);
-        DL2_TRY(status);
-    }
-    const struct dl2_video_info *info = dl2_video_info(job->video);
-    dl2_plan_set_frames(planner, info->frames, &job->plan);
-    DL2_TRY(dl2_video_seek(job->video, dl2_plan_frame(planner, &job->plan), error));
-    DL2_TRY(dl2_video_pixels(job->video, &job->raster, error));
-    return dl2_plan_set_size(planner, info->width, info->height, &job->plan, error);
-}
-
 static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_crop_box crop = dl2_job_crop_box(job);
@@ -363,9 +369,25 @@ static int show_boxes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
     return status;
 }
 
-/* Operations, if there are any, work on uint8 NHWC pixels. */
-static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+/* Shows of what lies beside the image what the crop shows. */
+static int show_sidecars(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
+{
+    if (recipe->planner.config->mask)
+        DL2_TRY(show_mask(job, recipe, error));
+    return recipe->boxes.text ? show_boxes(job, recipe, error) : DL2_OK;
+}
+
+static int decode_image(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        struct dl2_error *error)
+{
+    DL2_TRY(decode_pixels(job, recipe, error));
+    return show_sidecars(job, recipe, error);
+}
+
+/* Operations, if there are any, work on uint8 NHWC pixels. */
+static int resize_image(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                        struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     if (job->staged) {
@@ -376,7 +398,7 @@ static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, v
         return added;
     }
     struct dl2_resize_output output = dl2_loader_output(config, out);
-    if (operations_of(recipe)) {
+    if (image_operations(recipe)) {
         output.data = job->pixels.data;
         output.dtype = DL2_UINT8;
         output.layout = DL2_NHWC;
@@ -395,8 +417,14 @@ static const struct dl2_operation *next_operation(const struct dl2_job *job,
                                    : &recipe->planner.config->operations[job->operation - before];
 }
 
-static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
-                         struct dl2_error *error)
+static const char *image_operation_name(const struct dl2_job *job, const struct dl2_recipe *recipe)
+{
+    const struct dl2_operation *operation = next_operation(job, recipe);
+    return operation ? operation->name : "augment";
+}
+
+static int operate_on_image(struct dl2_job *job, const struct dl2_recipe *recipe,
+                            struct dl2_error *error)
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     const struct dl2_operation *operation = next_operation(job, recipe);
@@ -416,12 +444,131 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
     return status < 0 ? DL2_ERR_FORMAT : DL2_OK;
 }
 
-static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
-                        struct dl2_error *error)
+static int store_image(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                       struct dl2_error *error)
 {
     const struct dl2_resize_output output = dl2_loader_output(recipe->planner.config, out);
     return dl2_convert_pixels(&job->resizer, job->pixels.data, &output, error);
 }
+
+static const struct sample_kind images = {
+    .init = init_image,
+    .read = read_image,
+    .decode = decode_image,
+    .transform = resize_image,
+    .operations = image_operations,
+    .operation_name = image_operation_name,
+    .operate = operate_on_image,
+    .store = store_image,
+    .store_name = "resize",
+};
+
+/* ---- videos ---- */
+
+/* Decodes the next frame of a video that is loaded. */
+static int decode_frame(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        struct dl2_error *error)
+{
+    const struct dl2_planner *planner = &recipe->planner;
+    if (!job->video) {
+        const int status = dl2_video_open(job->fetched.data, job->fetched.size,
+                                          planner->config->max_pixels, &job->video, error);
+        dl2_job_drop(job, recipe);
+        DL2_TRY(status);
+    }
+    const struct dl2_video_info *info = dl2_video_info(job->video);
+    dl2_plan_set_frames(planner, info->frames, &job->plan);
+    DL2_TRY(dl2_video_seek(job->video, dl2_plan_frame(planner, &job->plan), error));
+    DL2_TRY(dl2_video_pixels(job->video, &job->raster, error));
+    return dl2_plan_set_size(planner, info->width, info->height, &job->plan, error);
+}
+
+static int decode_video(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        struct dl2_error *error)
+{
+    DL2_TRY(decode_frame(job, recipe, error));
+    return show_sidecars(job, recipe, error);
+}
+
+static const struct sample_kind videos = {
+    .init = init_image,
+    .read = read_image,
+    .decode = decode_video,
+    .transform = resize_image,
+    .operations = image_operations,
+    .operation_name = image_operation_name,
+    .operate = operate_on_image,
+    .store = store_image,
+    .store_name = "resize",
+};
+
+/* ---- volumes ---- */
+
+static int init_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
+                       struct dl2_error *error)
+{
+    return dl2_volume_sample_init(&job->volume, recipe->planner.config, error);
+}
+
+static int read_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
+                       struct dl2_error *error)
+{
+    DL2_TRY(dl2_volume_sample_read(&job->volume, &recipe->planner, recipe->foreground,
+                                   recipe->fetch, &job->plan, &job->stats, error));
+    return read_sidecars(job, recipe, error);
+}
+
+static int normalize_volume(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                            struct dl2_error *error)
+{
+    (void)out;
+    (void)error;
+    dl2_volume_sample_normalize(&job->volume, recipe->planner.config);
+    return DL2_OK;
+}
+
+/* Each of the augmentation's counts. */
+static unsigned volume_operations(const struct dl2_recipe *recipe)
+{
+    return recipe->augmentation ? (unsigned)dl2_augmentation_count(recipe->augmentation) : 0;
+}
+
+static const char *volume_operation_name(const struct dl2_job *job, const struct dl2_recipe *recipe)
+{
+    (void)job;
+    (void)recipe;
+    return "augment";
+}
+
+static int operate_on_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
+                             struct dl2_error *error)
+{
+    const unsigned last = DL2_AUGMENT_TIMED - 1;
+    const double start = dl2_clock_wall();
+    (void)error;
+    dl2_augmentation_run_volume(recipe->augmentation, job->operation, &job->plan.random,
+                                &job->volume.voxels);
+    job->stats.augment[job->operation < last ? job->operation : last] += dl2_clock_wall() - start;
+    return DL2_OK;
+}
+
+static int store_volume(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
+                        struct dl2_error *error)
+{
+    return dl2_volume_sample_store(&job->volume, recipe->planner.config, out, error);
+}
+
+static const struct sample_kind volumes = {
+    .init = init_volume,
+    .read = read_volume,
+    .transform = normalize_volume,
+    .operations = volume_operations,
+    .operation_name = volume_operation_name,
+    .operate = operate_on_volume,
+    .store = store_volume,
+    .store_name = "dtype",
+    .stores = true,
+};
 
 /* ---- clips ---- */
 
@@ -465,83 +612,69 @@ static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *re
     return DL2_STAGE_READ;
 }
 
+/* ---- the stages ---- */
+
+/* A stage that is run: its name in messages (NULL: errors name the file), what its time is added
+ * to, and the stage that comes next. */
+struct step {
+    const char *name;
+    double *sum;
+    enum dl2_stage next;
+};
+
+/* `to` is the place of the sample, or of the clip's frame. */
+static int run_stage(struct dl2_job *job, const struct dl2_recipe *recipe, uint8_t *out,
+                     uint8_t *to, struct step *step, struct dl2_error *error)
+{
+    const struct sample_kind *kind = kind_of(recipe);
+    const unsigned operations = kind->operations(recipe);
+    int status;
+    *step = (struct step){"resize", &job->stats.transform, DL2_STAGE_DONE};
+    switch (job->stage) {
+    case DL2_STAGE_READ:
+        *step = (struct step){NULL, &job->stats.read,
+                              kind->decode ? DL2_STAGE_DECODE : DL2_STAGE_TRANSFORM};
+        return kind->read(job, recipe, error);
+    case DL2_STAGE_DECODE:
+        *step = (struct step){"decode", &job->stats.decode, DL2_STAGE_TRANSFORM};
+        return kind->decode(job, recipe, error);
+    case DL2_STAGE_TRANSFORM:
+        step->next = operations     ? DL2_STAGE_OPERATION
+                     : kind->stores ? DL2_STAGE_STORE
+                                    : DL2_STAGE_DONE;
+        return kind->transform(job, recipe, to, error);
+    case DL2_STAGE_OPERATION:
+        *step =
+            (struct step){kind->operation_name(job, recipe), &job->stats.operations,
+                          job->operation + 1 < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE};
+        status = kind->operate(job, recipe, error);
+        job->operation++;
+        return status;
+    case DL2_STAGE_PLACE:
+        memcpy(out, job->clip.data, recipe->sample_bytes);
+        return DL2_OK;
+    default:
+        step->name = kind->store_name;
+        return kind->store(job, recipe, to, error);
+    }
+}
+
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error)
 {
-    const unsigned operations = operations_of(recipe);
-    const struct dl2_operation *operation;
-    const char *name = "resize"; /* of the stage, in messages */
-    enum dl2_stage next = DL2_STAGE_DONE;
-    int status = DL2_OK;
-    double *sum = &job->stats.transform;
     uint8_t *const clip = recipe->gathers ? job->clip.data : out;
-    uint8_t *const to = clip ? frame_at(recipe, clip, job->plan.frame) : NULL;
+    struct step step;
     const double start = dl2_clock_wall();
-    switch (job->stage) {
-    case DL2_STAGE_READ:
-        name = NULL; /* its errors name the file already */
-        sum = &job->stats.read;
-        next = has_volumes(recipe) ? DL2_STAGE_TRANSFORM : DL2_STAGE_DECODE;
-        status =
-            has_volumes(recipe) ? read_volume(job, recipe, error) : read_bytes(job, recipe, error);
-        if (status == DL2_OK)
-            status = read_sidecar(job, recipe, error);
-        break;
-    case DL2_STAGE_DECODE:
-        name = "decode";
-        sum = &job->stats.decode;
-        next = DL2_STAGE_TRANSFORM;
-        status = recipe->planner.videos ? decode_video(job, recipe, error)
-                                        : decode_sample(job, recipe, error);
-        if (status == DL2_OK && recipe->planner.config->mask)
-            status = show_mask(job, recipe, error);
-        if (status == DL2_OK && recipe->boxes.text)
-            status = show_boxes(job, recipe, error);
-        break;
-    case DL2_STAGE_TRANSFORM:
-        next = operations            ? DL2_STAGE_OPERATION
-               : has_volumes(recipe) ? DL2_STAGE_STORE
-                                     : DL2_STAGE_DONE;
-        if (has_volumes(recipe))
-            dl2_volume_sample_normalize(&job->volume, recipe->planner.config);
-        else
-            status = resize_sample(job, recipe, to, error);
-        break;
-    case DL2_STAGE_OPERATION:
-        operation = has_volumes(recipe) ? NULL : next_operation(job, recipe);
-        name = operation ? operation->name : "augment";
-        sum = &job->stats.operations;
-        next = job->operation + 1 < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE;
-        if (has_volumes(recipe))
-            dl2_augmentation_run_volume(recipe->augmentation, job->operation, &job->plan.random,
-                                        &job->volume.voxels);
-        else
-            status = run_operation(job, recipe, error);
-        job->operation++;
-        break;
-    case DL2_STAGE_PLACE:
-        memcpy(out, job->clip.data, recipe->sample_bytes);
-        break;
-    default:
-        if (has_volumes(recipe)) {
-            name = "dtype";
-            status = dl2_volume_sample_store(&job->volume, recipe->planner.config, to, error);
-        } else {
-            status = store_pixels(job, recipe, to, error);
-        }
-        break;
-    }
+    const int status = run_stage(
+        job, recipe, out, clip ? frame_at(recipe, clip, job->plan.frame) : NULL, &step, error);
     const double seconds = dl2_clock_wall() - start;
-    if (sum == &job->stats.operations && has_volumes(recipe))
-        job->stats.augment[job->operation < DL2_AUGMENT_TIMED ? job->operation - 1
-                                                              : DL2_AUGMENT_TIMED - 1] += seconds;
-    *sum += seconds;
+    *step.sum += seconds;
     job->seconds += seconds;
-    if (status == DL2_OK && next == DL2_STAGE_DONE && job->stage != DL2_STAGE_PLACE)
-        next = end_frame(job, recipe, clip);
-    if (status < 0 && name) {
+    if (status == DL2_OK && step.next == DL2_STAGE_DONE && job->stage != DL2_STAGE_PLACE)
+        step.next = end_frame(job, recipe, clip);
+    if (status < 0 && step.name) {
         struct dl2_sample sample;
-        dl2_error_prefix(error, "%s", name);
+        dl2_error_prefix(error, "%s", step.name);
         if (recipe->planner.dataset) {
             dl2_dataset_image(recipe->planner.dataset, job->plan.image, &sample);
             dl2_error_prefix(error, "%s", sample.path);
@@ -551,6 +684,6 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         dl2_job_drop(job, recipe);
         close_video(job);
     }
-    job->stage = next;
+    job->stage = step.next;
     return status;
 }
