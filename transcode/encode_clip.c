@@ -255,9 +255,10 @@ static uint64_t estimate(const struct dl2_transcode_worker *worker)
     return sum;
 }
 
-static int encode_frames(struct dl2_transcode_worker *worker, const struct source_clip *clip,
+static int encode_frames(struct dl2_sample_memory *memory, const struct source_clip *clip,
                          struct dl2_error *error)
 {
+    struct dl2_transcode_worker *worker = memory->worker;
     const struct dl2_transcoder *run = worker->run;
     double decode_cpu = 0;
     for (size_t i = 0; i < clip->frames.count; i++) {
@@ -269,7 +270,7 @@ static int encode_frames(struct dl2_transcode_worker *worker, const struct sourc
             return status;
         }
         if (!i)
-            dl2_worker_enter(worker, estimate(worker));
+            dl2_sample_memory_take(memory, estimate(worker));
         for (size_t r = 0; r < run->resolution_count; r++)
             DL2_TRY(add_resolution(worker, clip, r, i));
     }
@@ -307,14 +308,14 @@ int dl2_encode_clip(void *context, unsigned number, size_t slot_number, size_t n
     struct dl2_transcode_worker *worker = &run->workers[number];
     struct dl2_error own = DL2_ERROR_INIT;
     struct source_clip clip = {.video = NULL};
+    DL2_CLEANUP(dl2_sample_memory_end) struct dl2_sample_memory memory = {.worker = worker};
     int fatal = DL2_OK;
     const bool encodes = dl2_worker_take(worker, slot_number, n);
     int status = read_beside(worker, &own);
-    worker->gated = 0;
     if (status == DL2_OK && encodes)
         status = open_clip(worker, &clip, &own);
     if (status == DL2_OK && encodes)
-        status = encode_frames(worker, &clip, &own);
+        status = encode_frames(&memory, &clip, &own);
     if (status == DL2_OK && encodes)
         fatal = finish_videos(worker, error);
     if (status == DL2_OK && clip.video)
@@ -325,7 +326,6 @@ int dl2_encode_clip(void *context, unsigned number, size_t slot_number, size_t n
         if (status < 0 && dl2_worker_needs(worker, v))
             dl2_record_free(&worker->slot->outcomes[v].record);
     }
-    dl2_worker_leave(worker);
     DL2_TRY(fatal);
     return status < 0 ? dl2_worker_fail(worker, encodes, &own, error) : DL2_OK;
 }

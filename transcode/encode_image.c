@@ -4,7 +4,6 @@
 #include "codec/settings.h"
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/scope.h"
 #include "transcode/transcoder.h"
 
 #include <stdlib.h>
@@ -283,14 +282,14 @@ static void resize_beside_staged(struct dl2_transcode_worker *worker)
 }
 
 /* The same of a volume. */
-static int make_volume(struct dl2_transcode_worker *worker, struct dl2_error *own,
+static int make_volume(struct dl2_sample_memory *memory, struct dl2_error *own,
                        struct dl2_error *error)
 {
-    int status = dl2_encode_volume(worker, own), fatal = DL2_OK;
+    struct dl2_transcode_worker *worker = memory->worker;
+    int status = dl2_encode_volume(memory, own), fatal = DL2_OK;
     for (size_t v = 0; status == DL2_OK && fatal == DL2_OK && v < worker->run->variant_count; v++)
         if (dl2_worker_needs(worker, v))
             fatal = dl2_worker_store(worker, v, &worker->encoded[v], error);
-    dl2_worker_leave(worker);
     return fatal;
 }
 
@@ -334,6 +333,7 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
     struct dl2_transcoder *run = context;
     struct dl2_transcode_worker *worker = &run->workers[number];
     struct dl2_error own = DL2_ERROR_INIT;
+    DL2_CLEANUP(dl2_sample_memory_end) struct dl2_sample_memory memory = {.worker = worker};
     int fatal = DL2_OK;
     const bool encodes = dl2_worker_take(worker, slot_number, n);
     const struct dl2_transcode_slot *slot = worker->slot;
@@ -341,16 +341,15 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
     if (status == DL2_OK)
         status = dl2_dataset_read_sidecars(run->dataset, slot->item->sample, slot->sidecars, &own);
     if (status == DL2_OK && encodes && run->volumes) {
-        fatal = make_volume(worker, &own, error);
+        fatal = make_volume(&memory, &own, error);
         status = own.status;
     } else if (status == DL2_OK && encodes) {
-        status = dl2_worker_decode(worker, slot->index, false, &own);
+        status = dl2_worker_decode(&memory, slot->index, false, &own);
         if (status == DL2_OK) {
             run->looks[slot->index] =
                 dl2_mask_look_at(worker->source, worker->source_size, &worker->image);
             fatal = encode_all(worker, error);
         }
-        dl2_worker_leave(worker);
     }
     DL2_TRY(fatal);
     if (status < 0)

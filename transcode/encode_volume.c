@@ -25,6 +25,7 @@ static const double most_exact = 9007199254740992.0;
 
 /* A volume on its way. */
 struct volume_work {
+    struct dl2_sample_memory *memory;
     struct dl2_transcode_worker *worker;
     struct dl2_volume *volume;
     struct dl2_volume_info made; /* what the variants' files say */
@@ -183,7 +184,7 @@ static int encode_volume(struct volume_work *work, struct dl2_error *error)
                              "slices of %zux%zu pixels are more than --max-pixels", info->size[2],
                              info->size[1]);
     work->count = info->size[1] * info->size[2];
-    dl2_worker_enter(worker, estimate(work));
+    dl2_sample_memory_take(work->memory, estimate(work));
     DL2_TRY(DL2_NEW(&work->stored, work->count, "a slice", error));
     DL2_TRY(DL2_NEW(&work->samples, work->count, "a slice", error));
     DL2_TRY(DL2_NEW(&work->writers, run->variant_count, "variants", error));
@@ -196,12 +197,11 @@ static int encode_volume(struct volume_work *work, struct dl2_error *error)
     return encode_slices(work, slices, error);
 }
 
-int dl2_encode_volume(struct dl2_transcode_worker *worker, struct dl2_error *error)
+int dl2_encode_volume(struct dl2_sample_memory *memory, struct dl2_error *error)
 {
-    struct volume_work work = {.worker = worker};
-    worker->gated = 0;
+    struct volume_work work = {.memory = memory, .worker = memory->worker};
     const int status = encode_volume(&work, error);
-    for (size_t v = 0; work.writers && v < worker->run->variant_count; v++)
+    for (size_t v = 0; work.writers && v < memory->worker->run->variant_count; v++)
         dl2_volume_slices_writer_free(&work.writers[v]);
     free(work.writers);
     free(work.stored);

@@ -119,10 +119,10 @@ int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl
                             &worker->source, &worker->source_size, error);
 }
 
-void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes)
+void dl2_sample_memory_take(struct dl2_sample_memory *memory, uint64_t bytes)
 {
-    struct dl2_transcode_gate *gate = &worker->run->gate;
-    worker->gated = bytes;
+    struct dl2_transcode_gate *gate = &memory->worker->run->gate;
+    memory->bytes = bytes;
     pthread_mutex_lock(&gate->mutex);
     while (gate->used && (bytes > gate->limit || gate->used > gate->limit - bytes))
         pthread_cond_wait(&gate->changed, &gate->mutex);
@@ -130,15 +130,26 @@ void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes)
     pthread_mutex_unlock(&gate->mutex);
 }
 
-int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
+void dl2_sample_memory_end(struct dl2_sample_memory *memory)
+{
+    struct dl2_transcode_gate *gate = &memory->worker->run->gate;
+    release_if_large(memory->worker);
+    pthread_mutex_lock(&gate->mutex);
+    gate->used -= memory->bytes;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampled,
                       struct dl2_error *error)
 {
+    struct dl2_transcode_worker *worker = memory->worker;
     const struct dl2_transcode_options *options = worker->run->options;
     struct dl2_decode_options decode = options->decode;
     decode.info = &worker->colours.info;
     decode.keep = &worker->decoder;
     worker->reuse = (struct dl2_reuse){0};
-    dl2_worker_enter(worker, estimate(worker, index, sampled));
+    dl2_sample_memory_take(memory, estimate(worker, index, sampled));
     const double start = dl2_clock_thread_cpu();
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
@@ -158,16 +169,6 @@ void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_er
     outcome->record.state = DL2_RECORD_FAILED;
     outcome->record.unread = error->status == DL2_ERR_SYSTEM || error->status == DL2_ERR_MEMORY;
     outcome->message = strdup(error->message);
-}
-
-void dl2_worker_leave(struct dl2_transcode_worker *worker)
-{
-    struct dl2_transcode_gate *gate = &worker->run->gate;
-    release_if_large(worker);
-    pthread_mutex_lock(&gate->mutex);
-    gate->used -= worker->gated;
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
 }
 
 int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_variant *variant,

@@ -2,7 +2,6 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
-#include "common/scope.h"
 #include "dataset/tell.h"
 #include "ranks/world.h"
 #include "transcode/annotations.h"

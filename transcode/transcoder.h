@@ -14,6 +14,7 @@
 #define DL2_TRANSCODE_TRANSCODER_H
 
 #include "codec/video_notes.h"
+#include "common/scope.h"
 #include "common/thread.h"
 #include "pixels/resize.h"
 #include "quality/image_dataset.h"
@@ -47,7 +48,6 @@ struct dl2_transcode_worker {
     const struct dl2_image *shown; /* `image`, or `resized` for the variants that are made of it */
     const uint8_t *source;         /* the encoded image */
     size_t source_size;
-    uint64_t gated; /* bytes that it was let through the gate with */
     float decode_cpu;
     struct dl2_source_colours colours;
     struct dl2_reuse reuse; /* may variants have it as it is, if it is not resized? */
@@ -90,6 +90,16 @@ struct dl2_transcode_gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t limit, used;
+};
+
+/*
+ * A worker's memory for a sample, which ends with its scope; zeroed but for the worker:
+ *
+ *     DL2_CLEANUP(dl2_sample_memory_end) struct dl2_sample_memory memory = {.worker = worker};
+ */
+struct dl2_sample_memory {
+    struct dl2_transcode_worker *worker;
+    uint64_t bytes; /* that the gate has let through */
 };
 
 struct dl2_transcoder {
@@ -173,14 +183,13 @@ void dl2_worker_free(struct dl2_transcode_worker *worker);
 /* Reads the file of an item. */
 int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl2_error *error);
 /* Decodes it into worker->image, which then has the colours of the run's rule. A `sampled` one may
- * take memory for each variant, also for those that have it. dl2_worker_leave() must follow, on
- * failure, too. */
-int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
+ * take memory for each variant, also for those that have it. */
+int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampled,
                       struct dl2_error *error);
-/* Waits until work that takes so much memory may begin; dl2_worker_leave() ends it. */
-void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes);
-/* Ends the work on an image: lets others through the gate. */
-void dl2_worker_leave(struct dl2_transcode_worker *worker);
+/* Waits until work that takes so many bytes may begin. Once for a sample. */
+void dl2_sample_memory_take(struct dl2_sample_memory *memory, uint64_t bytes);
+/* Frees what the worker does not keep for the next sample, and lets others through the gate. */
+void dl2_sample_memory_end(struct dl2_sample_memory *memory);
 /* The options with which worker->shown is encoded for the variant. */
 int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_variant *variant,
                        struct dl2_encode_options *encode, struct dl2_error *error);
@@ -210,8 +219,8 @@ int dl2_finish_clips(struct dl2_transcoder *run, struct dl2_error *error);
 /* ---- encode_volume.c */
 
 /* Makes worker->encoded the files of the slot's volume for all variants that need it, and fills in
- * their records; variants that cannot have one fail. dl2_worker_leave() must follow. */
-int dl2_encode_volume(struct dl2_transcode_worker *worker, struct dl2_error *error);
+ * their records; variants that cannot have one fail. */
+int dl2_encode_volume(struct dl2_sample_memory *memory, struct dl2_error *error);
 /* ---- encode_clip.c */
 
 /* Can the source's samples become videos here? Of a run that makes them. */

@@ -50,7 +50,8 @@ static int sample_image(const struct sample *sample, struct dl2_transcode_worker
                         struct dl2_error *error)
 {
     const struct dl2_transcoder *const run = sample->run;
-    DL2_TRY(dl2_worker_decode(worker, sample->order[n], true, error));
+    DL2_CLEANUP(dl2_sample_memory_end) struct dl2_sample_memory memory = {.worker = worker};
+    DL2_TRY(dl2_worker_decode(&memory, sample->order[n], true, error));
     for (size_t v = 0; v < run->variant_count; v++) {
         if (!needs_curve(run, v))
             continue;
@@ -70,10 +71,8 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     struct dl2_error own = DL2_ERROR_INIT;
     (void)slot;
     int status = dl2_worker_read(worker, sample->order[n], &own);
-    if (status == DL2_OK) {
+    if (status == DL2_OK)
         status = sample_image(sample, worker, n, &own);
-        dl2_worker_leave(worker);
-    }
     return ends_run(status) ? dl2_error_copy(error, &own) : DL2_OK;
 }
 
