@@ -4,6 +4,8 @@
 #include "common/simd.h"
 #include "common/thread.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +91,82 @@ void dl2_network_usage(struct dl2_network_usage *usage)
             usage->sent += (double)sent;
         }
     fclose(file);
+}
+
+static double seconds_of(unsigned long long ticks)
+{
+    return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Is it a disk, and neither a part of one nor made of others? Blanks and slashes are in no name. */
+static bool is_disk(const char *name)
+{
+    static const char *const others[] = {"loop", "ram", "zram", "dm-", "md", NULL};
+    char path[128];
+    for (size_t i = 0; others[i]; i++)
+        if (strncmp(name, others[i], strlen(others[i])) == 0)
+            return false;
+    snprintf(path, sizeof path, "/sys/block/%s", name);
+    return access(path, F_OK) == 0;
+}
+
+void dl2_host_usage(struct dl2_host_usage *usage)
+{
+    enum { SECTOR = 512 }; /* of /proc/diskstats, whatever the disk's */
+    unsigned long long ticks[8], read, written;
+    char line[512], name[64];
+    *usage = (struct dl2_host_usage){NAN, NAN, NAN};
+    FILE *file = fopen("/proc/stat", "re");
+    /* user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two */
+    if (file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
+                       &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) == 8)
+        usage->cpu = seconds_of(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]);
+    if (file)
+        fclose(file);
+    file = fopen("/proc/diskstats", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, " %*u %*u %63s %*u %*u %llu %*u %*u %*u %llu", name, &read, &written) ==
+                3 &&
+            is_disk(name)) {
+            usage->disk_read =
+                (isnan(usage->disk_read) ? 0 : usage->disk_read) + (double)read * SECTOR;
+            usage->disk_write =
+                (isnan(usage->disk_write) ? 0 : usage->disk_write) + (double)written * SECTOR;
+        }
+    if (file)
+        fclose(file);
+}
+
+/* The processor seconds of a process, 0 where it is gone or has another name. */
+static double cpu_of(const char *process, const char *name)
+{
+    char path[300], line[1024], start[64];
+    unsigned long long user, system;
+    double cpu = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", process);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    const int length = snprintf(start, sizeof start, "(%s) ", name);
+    const char *at = fgets(line, sizeof line, file) ? strchr(line, '(') : NULL;
+    if (at && strncmp(at, start, (size_t)length) == 0 &&
+        sscanf(at + length, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+               &system) == 2)
+        cpu = seconds_of(user + system);
+    fclose(file);
+    return cpu;
+}
+
+double dl2_named_cpu(const char *name)
+{
+    double cpu = 0;
+    DIR *folder = opendir("/proc");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (isdigit((unsigned char)entry->d_name[0]))
+            cpu += cpu_of(entry->d_name, name);
+    if (folder)
+        closedir(folder);
+    return cpu;
 }
 
 unsigned long long dl2_peak_rss(void)

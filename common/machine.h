@@ -23,6 +23,16 @@ struct dl2_network_usage {
 };
 void dl2_network_usage(struct dl2_network_usage *usage);
 
+/* The whole machine since it was started: seconds that its processors worked, of all processes; and
+ * bytes that its disks have read and written. NAN if /proc has no figure. */
+struct dl2_host_usage {
+    double cpu, disk_read, disk_write;
+};
+void dl2_host_usage(struct dl2_host_usage *usage);
+/* Processor seconds so far of the processes of this name that are there now; 0 if there are none.
+ */
+double dl2_named_cpu(const char *name);
+
 /* Peak resident set of this process, bytes. */
 unsigned long long dl2_peak_rss(void);
 

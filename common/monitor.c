@@ -21,6 +21,10 @@ enum column {
     DISK_WRITE,
     RECEIVED,
     SENT,
+    MACHINE_CPU,
+    MACHINE_READ,
+    MACHINE_WRITE,
+    SERVER_CPU,
     CARD,
     CARD_MEMORY,
     CARD_BYTES,
@@ -45,6 +49,10 @@ static const struct {
     [DISK_WRITE] = {"disk_write_bytes", false, 0},
     [RECEIVED] = {"network_received_bytes", false, 0},
     [SENT] = {"network_sent_bytes", false, 0},
+    [MACHINE_CPU] = {"machine_cpu_percent", true, 0},
+    [MACHINE_READ] = {"machine_disk_read_bytes", false, 0},
+    [MACHINE_WRITE] = {"machine_disk_write_bytes", false, 0},
+    [SERVER_CPU] = {"server_cpu_percent", true, 0},
     [CARD] = {"card_percent", true, 0},
     [CARD_MEMORY] = {"card_memory_percent", true, 0},
     [CARD_BYTES] = {"card_memory_bytes", false, 0},
@@ -68,6 +76,7 @@ struct dl2_monitor {
     double waited;
     struct sample samples[DL2_MONITOR_SAMPLES];
     size_t count;
+    const char *server; /* NULL: none is watched */
     struct dl2_nvml *card;
     bool counts_energy; /* the card does; else its power is summed up */
     double joules_base; /* its counter at the start */
@@ -75,7 +84,9 @@ struct dl2_monitor {
     double watts, watts_at;
     /* At the sample before. */
     double last_wall, last_cpu;
+    double last_host_cpu, last_server_cpu;
     struct dl2_process_usage base;
+    struct dl2_host_usage host_base;
     struct dl2_network_usage network_base;
 };
 
@@ -131,13 +142,16 @@ static void take_sample(struct dl2_monitor *monitor)
     struct sample sample;
     double *values = sample.values;
     struct dl2_process_usage usage;
+    struct dl2_host_usage host;
     struct dl2_network_usage network;
     struct dl2_nvml_reading reading;
     for (int i = 0; i < COLUMNS; i++)
         values[i] = NAN;
     pthread_mutex_unlock(&monitor->mutex);
     dl2_process_usage(&usage);
+    dl2_host_usage(&host);
     dl2_network_usage(&network);
+    const double server = monitor->server ? dl2_named_cpu(monitor->server) : NAN;
     if (monitor->card)
         dl2_nvml_read(monitor->card, &reading);
     pthread_mutex_lock(&monitor->mutex);
@@ -145,15 +159,25 @@ static void take_sample(struct dl2_monitor *monitor)
     values[SECONDS] = wall - monitor->started;
     values[IMAGES] = (double)monitor->images;
     values[DATA_WAIT] = monitor->waited;
-    if (wall > monitor->last_wall)
-        values[CPU] = 100 * (cpu - monitor->last_cpu) / (wall - monitor->last_wall);
+    if (wall > monitor->last_wall) {
+        const double whole = (wall - monitor->last_wall) / 100;
+        values[CPU] = (cpu - monitor->last_cpu) / whole;
+        values[MACHINE_CPU] = (host.cpu - monitor->last_host_cpu) / whole;
+        values[SERVER_CPU] = (server - monitor->last_server_cpu) / whole;
+        if (values[SERVER_CPU] < 0) /* processes of it have ended */
+            values[SERVER_CPU] = 0;
+    }
     values[RSS] = (double)usage.rss;
     values[DISK_READ] = (double)(usage.disk_read - monitor->base.disk_read);
     values[DISK_WRITE] = (double)(usage.disk_write - monitor->base.disk_write);
     values[RECEIVED] = network.received - monitor->network_base.received;
     values[SENT] = network.sent - monitor->network_base.sent;
+    values[MACHINE_READ] = host.disk_read - monitor->host_base.disk_read;
+    values[MACHINE_WRITE] = host.disk_write - monitor->host_base.disk_write;
     monitor->last_wall = wall;
     monitor->last_cpu = cpu;
+    monitor->last_host_cpu = host.cpu;
+    monitor->last_server_cpu = server;
     if (monitor->card)
         set_card(monitor, &reading, wall, values);
     if (monitor->count == DL2_MONITOR_SAMPLES)
@@ -214,8 +238,8 @@ static void free_monitor(struct dl2_monitor *monitor)
     free(monitor);
 }
 
-int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monitor **out,
-                      struct dl2_error *error)
+int dl2_monitor_start(double period_seconds, const char *card, const char *server,
+                      struct dl2_monitor **out, struct dl2_error *error)
 {
     struct dl2_monitor *monitor;
     DL2_TRY(DL2_NEW(&monitor, 1, "the resource monitor", error));
@@ -224,6 +248,10 @@ int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monito
     monitor->last_cpu = dl2_clock_process_cpu();
     dl2_process_usage(&monitor->base);
     dl2_network_usage(&monitor->network_base);
+    dl2_host_usage(&monitor->host_base);
+    monitor->last_host_cpu = monitor->host_base.cpu;
+    monitor->server = server;
+    monitor->last_server_cpu = server ? dl2_named_cpu(server) : NAN;
     open_card(monitor, card);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -282,7 +310,7 @@ json_t *dl2_monitor_timeline(struct dl2_monitor *monitor)
             known |= isfinite(value);
             json_array_append_new(column, number(value, columns[k].digits));
         }
-        if (known || k < CARD)
+        if (known || k < SERVER_CPU)
             json_object_set(timeline, columns[k].name, column);
         json_decref(column);
     }

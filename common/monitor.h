@@ -20,10 +20,11 @@ struct dl2_monitor;
 
 /*
  * Starts it. `card` is the one to watch, as for dl2_nvml_open(), or NULL; the environment variable
- * DL2_CARD goes before it. A card that can't be watched is left out without a word.
+ * DL2_CARD goes before it. A card that can't be watched is left out without a word. `server` is the
+ * name of processes of this machine that work for the run, or NULL; at most 15 characters.
  */
-int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monitor **out,
-                      struct dl2_error *error);
+int dl2_monitor_start(double period_seconds, const char *card, const char *server,
+                      struct dl2_monitor **out, struct dl2_error *error);
 /* Ends it; NULL is fine. */
 void dl2_monitor_stop(struct dl2_monitor *monitor);
 
@@ -41,6 +42,10 @@ void dl2_monitor_count(struct dl2_monitor *monitor, uint64_t images, double wait
  *   rss_bytes
  *   disk_read_bytes, disk_write_bytes    since the start; what really went to the disk
  *   network_received_bytes, network_sent_bytes   since the start, of the machine
+ *   machine_cpu_percent                  the same of all processes of the machine
+ *   machine_disk_read_bytes, machine_disk_write_bytes   since the start, of all disks
+ * with a server:
+ *   server_cpu_percent                   of its processes; those that ended in between don't count
  * and, with a card, those that it tells:
  *   card_percent, card_memory_percent    of the time in which a kernel ran, memory was moved
  *   card_memory_bytes                    in use, by all processes

@@ -279,7 +279,9 @@ static int open_decoder(struct dl2_stream *stream, struct dl2_error *error)
 static int start_monitor(struct dl2_stream *stream, struct dl2_error *error)
 {
     const char *pci = stream->runs[0].device->pci;
-    DL2_TRY(dl2_monitor_start(1.0, *pci ? pci : NULL, &stream->monitor, error));
+    DL2_TRY(dl2_monitor_start(1.0, *pci ? pci : NULL,
+                              stream->config->run.in_database ? "postgres" : NULL, &stream->monitor,
+                              error));
     for (size_t i = 0; i < stream->run_count; i++) {
         struct dl2_run *run = &stream->runs[i];
         const struct dl2_device_class *ops = run->device->ops;

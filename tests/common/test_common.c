@@ -19,7 +19,9 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void first_error_wins(void **state)
@@ -828,7 +830,7 @@ static void monitor_samples_the_process(void **state)
 {
     struct dl2_monitor *monitor;
     unsetenv("DL2_CARD");
-    assert_int_equal(dl2_monitor_start(0.01, NULL, &monitor, NULL), DL2_OK);
+    assert_int_equal(dl2_monitor_start(0.01, NULL, NULL, &monitor, NULL), DL2_OK);
     dl2_monitor_count(monitor, 32, 0.25);
     spin(0.05);
     json_t *early = dl2_monitor_timeline(monitor);
@@ -858,7 +860,7 @@ static void monitor_samples_the_process(void **state)
     }
     json_decref(early);
     json_decref(late);
-    assert_int_equal(dl2_monitor_start(1000, NULL, &monitor, NULL), DL2_OK);
+    assert_int_equal(dl2_monitor_start(1000, NULL, NULL, &monitor, NULL), DL2_OK);
     dl2_monitor_sample(monitor);
     json_t *at_once = dl2_monitor_timeline(monitor);
     dl2_monitor_stop(monitor);
@@ -871,13 +873,48 @@ static void monitor_samples_the_process(void **state)
     assert_true(dl2_peak_rss() > 100000);
 }
 
+/* The name of a process that works beside this one. */
+#define BUSY "dl2-test-busy"
+
+/* The machine's columns show another process' work, and the server's that of its name alone. */
+static void monitor_samples_the_machine(void **state)
+{
+    struct dl2_monitor *monitor;
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_NAME, BUSY);
+        while (getppid() == parent)
+            ;
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(dl2_monitor_start(0.05, NULL, BUSY, &monitor, NULL), DL2_OK);
+    double server = 0, machine = 0;
+    for (const double until = dl2_clock_wall() + 60; !(server > 0) && dl2_clock_wall() < until;) {
+        usleep(50000);
+        json_t *timeline = dl2_monitor_timeline(monitor);
+        const json_t *of_server = json_object_get(timeline, "server_cpu_percent");
+        const json_t *of_machine = json_object_get(timeline, "machine_cpu_percent");
+        for (size_t i = 0; i < json_array_size(of_server); i++) {
+            server = fmax(server, json_number_value(json_array_get(of_server, i)));
+            machine = fmax(machine, json_number_value(json_array_get(of_machine, i)));
+        }
+        json_decref(timeline);
+    }
+    dl2_monitor_stop(monitor);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_true(server > 0 && machine > 0);
+    assert_true(dl2_named_cpu("dl2-no-such") == 0);
+}
+
 /* As many samples as a timeline may have, and half as many again: the rate halves, and what is
  * counted isn't lost. */
 static void long_timelines_are_thinned(void **state)
 {
     struct dl2_monitor *monitor;
     const double period = 1e-4;
-    assert_int_equal(dl2_monitor_start(period, NULL, &monitor, NULL), DL2_OK);
+    assert_int_equal(dl2_monitor_start(period, NULL, NULL, &monitor, NULL), DL2_OK);
     json_t *timeline;
     bool thinned = false;
     const double until = dl2_clock_wall() + 30;
@@ -1092,6 +1129,7 @@ int main(void)
         cmocka_unit_test(groups_end_whole),
         cmocka_unit_test(groups_without_a_shell_are_named),
         cmocka_unit_test(monitor_samples_the_process),
+        cmocka_unit_test(monitor_samples_the_machine),
         cmocka_unit_test(long_timelines_are_thinned),
         cmocka_unit_test(work_is_divided_by_cost),
         cmocka_unit_test_setup_teardown(parts_are_locked_and_marked, make_scratch, drop_scratch),
