@@ -191,7 +191,6 @@ static int run_scaling(struct bench *bench, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         struct dl2_loader_config config = bench->config;
         config.workers = bench->scaling[i].workers = options->scaling[i];
-        config.adapt_workers &= config.workers > 1; /* else it is refused */
         DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
     }
     dl2_progress_begin(&bench->progress, "scaling", nouns(bench),
@@ -376,16 +375,6 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (stats->memory)
         fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
     fprintf(out, "\n");
-    if (bench->options->loader.adapt_workers)
-        fprintf(out, "  %-21s %10.2f of %u, from %u to %u\n", "workers", stats->workers_mean,
-                bench->options->loader.workers, stats->workers_least, stats->workers_most);
-    if (bench->options->loader.batching == DL2_BATCHING_AWARE && !(stats->threshold > 0))
-        fprintf(out, "  %-21s %10s: %s\n", "put aside", "none",
-                bench->options->loader.workers < 2 ? "a worker by itself puts nothing aside"
-                                                   : "too few to tell which are slow");
-    else if (bench->options->loader.batching == DL2_BATCHING_AWARE)
-        fprintf(out, "  %-21s %10" PRIu64 " %ss, slow is above %.2f ms\n", "put aside",
-                stats->aside, noun(bench), 1e3 * stats->threshold);
 }
 
 /* The card's times overlap each other and those of the processors. */
@@ -471,11 +460,11 @@ static json_t *epochs_json(const struct bench *bench)
     json_t *list = json_array();
     for (unsigned i = 0; i < bench->epoch_count; i++) {
         const struct dl2_load_run *run = &bench->epochs[i];
-        json_array_append_new(
-            list, json_pack("{s:f, s:f, s:I, s:I, s:I}", "seconds", run->seconds,
-                            "cpu_seconds", run->cpu_seconds, "images", (json_int_t)run->images,
-                            "bytes_read", (json_int_t)run->bytes_read, "disk_bytes",
-                            (json_int_t)run->disk_bytes));
+        json_array_append_new(list, json_pack("{s:f, s:f, s:I, s:I, s:I}", "seconds", run->seconds,
+                                              "cpu_seconds", run->cpu_seconds, "images",
+                                              (json_int_t)run->images, "bytes_read",
+                                              (json_int_t)run->bytes_read, "disk_bytes",
+                                              (json_int_t)run->disk_bytes));
     }
     return list;
 }
@@ -507,7 +496,7 @@ static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
     json_t *loading = json_pack(
-        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:b, s:[f, "
+        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, "
         "f], "
         "s:o, s:s, s:s*, s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
@@ -516,9 +505,9 @@ static json_t *config_json(const struct dl2_load_options *options)
         "decoded_cache_bytes", (json_int_t)config->decoded_cache_bytes, "cold", options->cold,
         "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
-        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "adapt_workers",
-        config->adapt_workers, "stop_on_bad", config->stop_on_bad, "crop_area", config->area_min,
-        config->area_max, "augment", dl2_show_augment(&config->augment), "interpolation",
+        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
+        config->stop_on_bad, "crop_area", config->area_min, config->area_max, "augment",
+        dl2_show_augment(&config->augment), "interpolation",
         dl2_interpolation_words[config->interpolation], "val_crop",
         config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
         dl2_json_real(options->measure));
@@ -567,8 +556,8 @@ static json_t *bench_json(const struct bench *bench)
     json_object_set_new(versions, "dl2", json_string(PACKAGE_VERSION));
     json_t *json = json_pack(
         "{s:s, s:o, s:o, s:s, s:I, s:i, s:i, s:o, s:i, s:i, s:o, "
-        "s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:f, "
-        "s:I, s:I, s:f, s:o, s:o, s:O, s:o, s:o, s:o}",
+        "s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
+        "s:o, s:o, s:O, s:o, s:o, s:o}",
         "schema", "dl2-load/1", "variant", dl2_json_text(bench->name), "path",
         dl2_json_text(bench->path), "mode", config->train ? "train" : "val", "images",
         (json_int_t)bench->samples, "epochs", (int)bench->epoch_count, "batch", (int)config->batch,
@@ -580,16 +569,10 @@ static json_t *bench_json(const struct bench *bench)
         stats->decode, "transform", stats->transform, "operations", stats->operations, "wait",
         waited(bench), "bytes_read", (json_int_t)stats->bytes_read, "requests",
         (json_int_t)stats->requests, "encoded_hits", (json_int_t)stats->encoded_hits,
-        "decoded_hits", (json_int_t)stats->decoded_hits, "aside", (json_int_t)stats->aside,
-        "slow_seconds", stats->threshold, "peak_rss_bytes",
-        (json_int_t)bench->peak, "loader_bytes", (json_int_t)stats->memory, "resident",
-        bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
-        bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
-        decoded_json(bench));
-    if (config->adapt_workers)
-        json_object_set_new(json, "workers_at_work",
-                            json_pack("{s:f, s:i, s:i}", "mean", stats->workers_mean, "least",
-                                      (int)stats->workers_least, "most", (int)stats->workers_most));
+        "decoded_hits", (json_int_t)stats->decoded_hits, "peak_rss_bytes", (json_int_t)bench->peak,
+        "loader_bytes", (json_int_t)stats->memory, "resident", bench->resident, "per_epoch",
+        epochs_json(bench), "scaling", scaling_json(bench), "bad", bench->bad, "machine",
+        dl2_machine_describe(), "versions", versions, "card", decoded_json(bench));
     if (config->frames)
         json_object_set_new(
             json, "clips",

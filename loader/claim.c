@@ -205,9 +205,6 @@ static int run_stages(struct dl2_loader *loader, struct dl2_claim *claim, struct
             claim->job.stats.images++;
             return DL2_OK;
         }
-        if (claim->may_put_aside && claim->begun && !claim->place.slot &&
-            claim->job.seconds > claim->threshold && dl2_job_may_wait(&claim->job))
-            return DL2_CLAIM_SLOW;
     }
 }
 
@@ -217,7 +214,7 @@ void dl2_claim_reset(struct dl2_claim *claim, uint32_t position)
 {
     claim->position = position;
     claim->tries = 0;
-    claim->begun = claim->was_put_aside = claim->may_put_aside = false;
+    claim->begun = false;
     claim->place = (struct dl2_place){NULL, 0};
     claim->job.to_decoder = false;
 }
@@ -225,8 +222,7 @@ void dl2_claim_reset(struct dl2_claim *claim, uint32_t position)
 int dl2_claim_run(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error)
 {
     const int status = run_stages(loader, claim, error);
-    if (status != DL2_CLAIM_SLOW)
-        dl2_job_drop(&claim->job, &loader->recipe);
+    dl2_job_drop(&claim->job, &loader->recipe);
     return status;
 }
 

@@ -420,8 +420,6 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* only the mutex changes */
     pthread_mutex_lock(&shared->mutex);
     *stats = shared->stats;
-    if (shared->aware && shared->workers.slow_samples.threshold < HUGE_VAL)
-        stats->threshold = shared->workers.slow_samples.threshold;
     add_storage(shared, stats);
     pthread_mutex_unlock(&shared->mutex);
 }
@@ -430,7 +428,6 @@ void dl2_loader_stats_reset(struct dl2_loader *loader)
 {
     pthread_mutex_lock(&loader->mutex);
     loader->stats = (struct dl2_loader_stats){.memory = loader->stats.memory};
-    loader->workers.batches = loader->workers.limits = 0;
     dl2_fetch_get_stats(loader->recipe.fetch, &loader->fetch_before);
     pthread_mutex_unlock(&loader->mutex);
 }

@@ -27,10 +27,9 @@
  * (config.max_bad), or if no sample can be read: in training at once, for the samples of this rank;
  * in validation at the epoch's end, for the whole dataset.
  *
- * Memory is bounded by the sum of `depth` batches; for each worker (two times with
- * DL2_BATCHING_AWARE), what it takes to decode and resize one image of max_pixels; about 10 bytes
- * for each sample of the dataset; and the limits of read-ahead and caches. See
- * dl2_loader_stats.memory.
+ * Memory is bounded by the sum of `depth` batches; for each worker, what it takes to decode and
+ * resize one image of max_pixels; about 10 bytes for each sample of the dataset; and the limits of
+ * read-ahead and caches. See dl2_loader_stats.memory.
  *
  * Threads: one consumer thread calls all functions, except dl2_loader_release() and
  * dl2_loader_get_stats(), which any thread may call. The loader starts its worker threads itself.

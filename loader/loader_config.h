@@ -21,24 +21,15 @@ struct dl2_batch_decoder; /* loader/batch_decoder.h */
 struct dl2_decoded_cache; /* loader/decoded.h */
 
 /*
- * Which finished samples make a batch. In all three, each index comes once an epoch, with the same
- * pixels. In the last two, the batch that it is in depends on timing.
+ * Which finished samples make a batch. In both, each index comes once an epoch, with the same
+ * pixels. In the second, the batch that it is in depends on timing.
  */
 enum dl2_batching {
     /* The epoch's order; a batch waits for its slowest sample. */
     DL2_BATCHING_STRICT,
-    /* The samples that are finished first. */
-    DL2_BATCHING_COMPLETION,
-    /*
-     * Sample-aware (MinatoLoader). A sample that takes longer than a percentile of the recent
-     * samples is put aside before its next operation (decoding and resizing are operations, too),
-     * with its buffers and random state. A sample that was slow in an earlier epoch is put aside at
-     * once. Some of the workers finish these samples on the side; how many depends on how full the
-     * ring of batches is. The samples join a later batch. At most as many samples as there are
-     * workers are aside at a time, and idle workers help. With one worker this is
-     * DL2_BATCHING_COMPLETION.
-     */
-    DL2_BATCHING_AWARE
+    /* The samples that are finished first: slow ones join a later batch (MinatoLoader's
+     * sample-aware batching, without its threshold, which gained nothing). */
+    DL2_BATCHING_COMPLETION
 };
 
 /* How encoded bytes are read. */
@@ -197,9 +188,7 @@ struct dl2_loader_config {
     bool instance_masks;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
-    /* `workers` is the most: how many work follows how full the ring is and how busy they are. */
-    bool adapt_workers;
-    unsigned depth; /* batch slots in the ring, at least 2 */
+    unsigned depth;   /* batch slots in the ring, at least 2 */
     /*
      * Another thread releases batches: if all `depth` are taken, dl2_loader_next() waits for one.
      * Without this it returns DL2_ERR_ARGUMENT, since a single thread would wait for ever.
@@ -274,10 +263,6 @@ struct dl2_loader_config {
     struct dl2_dataset_shares shares;
 
     enum dl2_batching batching;
-    double slow_percentile; /* for DL2_BATCHING_AWARE; 0: 75 */
-    /* For DL2_BATCHING_AWARE: workers on the side at most, while others can begin new samples; 0:
-     * half of them. */
-    unsigned side_workers;
     const struct dl2_operation *operations; /* copied, but the contexts stay the caller's */
     unsigned operation_count;
 
@@ -418,13 +403,10 @@ struct dl2_loader_stats {
     double finish;           /* time in config.decoder, summed over its batches */
     uint64_t decoder_images; /* images that were given to it, refused ones too */
     double worker_wait;      /* workers that waited for a free place in a batch, summed */
-    /* config.adapt_workers: how many worked, the mean over batches; the fewest and the most */
-    double workers_mean;
-    unsigned workers_least, workers_most;
-    double consumer_wait;   /* dl2_loader_next() waiting for a batch */
-    uint64_t images, bytes; /* good samples; encoded bytes taken, of bad samples too */
-    uint64_t frames;        /* of clips, as loaded, repeated ones too; 0: of images */
-    uint64_t short_clips;   /* clips with fewer frames than were asked for */
+    double consumer_wait;    /* dl2_loader_next() waiting for a batch */
+    uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
+    uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */
+    uint64_t short_clips;    /* clips with fewer frames than were asked for */
     /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
      * frames stay so. */
     uint64_t oblong, wide_colour, interlaced;
@@ -445,8 +427,6 @@ struct dl2_loader_stats {
     uint64_t bytes_read, requests; /* bytes read from the dataset, and the number of reads */
     uint64_t encoded_hits;         /* samples whose encoded bytes were in the cache */
     uint64_t decoded_hits;         /* samples whose decoded image was in the cache */
-    uint64_t aside;                /* DL2_BATCHING_AWARE: samples finished by side workers */
-    double threshold;              /* seconds above which a sample is slow; 0: not known yet */
     uint64_t memory; /* most bytes held so far: slots, buffers, decoders, caches, order */
 };
 

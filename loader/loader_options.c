@@ -27,10 +27,8 @@ const char *const dl2_dtype_words[] = {[DL2_UINT8] = "uint8",
 const char *const dl2_layout_words[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
 static const char *const layouts[] = {[DL2_NHWC] = "NHWC", [DL2_NCHW] = "NCHW", NULL};
 
-const char *const dl2_batching_words[] = {[DL2_BATCHING_STRICT] = "strict",
-                                          [DL2_BATCHING_COMPLETION] = "completion",
-                                          [DL2_BATCHING_AWARE] = "aware",
-                                          NULL};
+const char *const dl2_batching_words[] = {
+    [DL2_BATCHING_STRICT] = "strict", [DL2_BATCHING_COMPLETION] = "completion", NULL};
 
 const char *const dl2_io_words[] = {[DL2_IO_AUTO] = "auto",
                                     [DL2_IO_DIRECT] = "direct",
@@ -75,7 +73,6 @@ enum {
     TRAINING = DL2_SETTING_TRAINING,
     VALIDATION = DL2_SETTING_VALIDATION,
     FLOATS = DL2_SETTING_FLOATS,
-    AWARE = DL2_SETTING_AWARE,
     AHEAD = DL2_SETTING_AHEAD,
     DECODER = DL2_SETTING_DECODER,
     PROCESSORS = DL2_SETTING_PROCESSORS,
@@ -108,8 +105,6 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         0, .also = "generator,random_seed"),
     ROW("workers", UNSIGNED, workers, "threads; 0: one for each core", 0,
         .also = "num_workers,num_threads,threads"),
-    ROW("adapt_workers", BOOL, adapt_workers,
-        "`workers` is the most: fewer work while batches wait to be taken", 0),
     ROW("dtype", CHOICE, dtype,
         "'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to the "
         "nearest 'float16' or 'bfloat16'; volumes are 'float32' unless it is given",
@@ -254,15 +249,9 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "in the next epoch. None: every sample of every dataset once",
         TRAINING, .also = "proportions,probabilities,probs"),
     ROW("batching", CHOICE, batching,
-        "'strict': the epoch's order. 'completion': what is finished first. 'aware': slow "
-        "samples join a later batch",
+        "'strict': the epoch's order. 'completion': what is finished first, so that slow samples "
+        "join a later batch",
         0, dl2_batching_words),
-    ROW("slow_percentile", NUMBER, slow_percentile,
-        "with batching 'aware': samples slower than this percentile are slow; 0: 75", AWARE,
-        .max = 99.9),
-    ROW("side_workers", UNSIGNED, side_workers,
-        "with batching 'aware': how many workers at most finish slow samples; 0: half of them",
-        AWARE),
     ROW("io", CHOICE, fetch.io, "how files are read ahead: 'auto', 'direct', 'threads' or 'uring'",
         IMAGES, dl2_io_words),
     ROW("ahead", UNSIGNED, fetch.ahead, "samples that are read ahead at most; 0: a default",
@@ -487,13 +476,9 @@ const struct dl2_option dl2_loader_options[] = {
      "Which frames of a clip: random: from a random one on; center: those in the middle; uniform: "
      "the middles of as many equal parts of the clip; auto: random in training, else center",
      AT(frame_sampling), .words = frame_sampling_words, .roles = RUN},
-    {DL2_OPTION_FLAG, "adapt-workers", 0, NULL,
-     "--jobs is the most: fewer workers work while batches wait to be taken, which leaves "
-     "processors to the training",
-     AT(adapt_workers)},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
-     "every run; completion: those that are ready first; aware: slow images join a later batch",
+     "every run; completion: those that are ready first, so that slow images join a later batch",
      AT(batching), .words = dl2_batching_words, .roles = DL2_OPTION_NOTED | DL2_OPTION_COMPARED},
     {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Number of batches held in memory", AT(depth),
      .min = 2, .max = 1024, .also = "prefetch,prefetch-factor"},

@@ -59,7 +59,6 @@ static const struct {
      "random"},
     {DL2_SETTING_VALIDATION, "needs {!train}: training crops images at random"},
     {DL2_SETTING_FLOATS, "is for types of floats, not for uint8: choose another {dtype}"},
-    {DL2_SETTING_AWARE, "needs {batching} aware, which is sample-aware batching"},
     {DL2_SETTING_AHEAD, "has no effect with {io} direct, which reads nothing ahead"},
     {DL2_SETTING_DECODER, "needs {decoder}"},
     {DL2_SETTING_PROCESSORS,
@@ -185,8 +184,6 @@ static int check_values(const struct dl2_loader_config *config,
          "excludes {shuffle_chunk}: samples of all datasets are mixed singly"},
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window",
          "needs {shuffle_chunk}"},
-        {config->adapt_workers && config->workers == 1, "adapt_workers",
-         "has no effect with one worker; ranks on one machine share its workers"},
         {config->mask_fill && !config->mask, "mask_fill", "needs {mask}"},
         {config->min_visibility > 0 && !config->boxes, "min_visibility", "needs {boxes}"},
         {config->instance_masks && !config->boxes, "instance_masks", "needs {boxes}"},
@@ -241,7 +238,6 @@ int dl2_loader_check(const struct dl2_loader_config *config, const struct dl2_lo
                             : config->train ? DL2_SETTING_TRAINING
                                             : DL2_SETTING_VALIDATION) |
                            (config->dtype != DL2_UINT8 ? DL2_SETTING_FLOATS : 0) |
-                           (config->batching == DL2_BATCHING_AWARE ? DL2_SETTING_AWARE : 0) |
                            (config->fetch.io != DL2_IO_DIRECT ? DL2_SETTING_AHEAD : 0) |
                            (on_card ? DL2_SETTING_DECODER : DL2_SETTING_PROCESSORS) |
                            (config->volume_depth ? DL2_SETTING_VOLUMES : DL2_SETTING_IMAGES);

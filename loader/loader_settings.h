@@ -35,12 +35,11 @@ enum dl2_setting_scope {
     DL2_SETTING_TRAINING = 1,
     DL2_SETTING_VALIDATION = 2,
     DL2_SETTING_FLOATS = 4,      /* a dtype other than uint8 */
-    DL2_SETTING_AWARE = 8,       /* sample-aware batching */
-    DL2_SETTING_AHEAD = 16,      /* an `io` that reads ahead */
-    DL2_SETTING_DECODER = 32,    /* a batch decoder */
-    DL2_SETTING_PROCESSORS = 64, /* no batch decoder */
-    DL2_SETTING_IMAGES = 128,    /* images and clips */
-    DL2_SETTING_VOLUMES = 256,   /* volumes */
+    DL2_SETTING_AHEAD = 8,       /* an `io` that reads ahead */
+    DL2_SETTING_DECODER = 16,    /* a batch decoder */
+    DL2_SETTING_PROCESSORS = 32, /* no batch decoder */
+    DL2_SETTING_IMAGES = 64,     /* images and clips */
+    DL2_SETTING_VOLUMES = 128,   /* volumes */
 };
 
 struct dl2_loader_setting {

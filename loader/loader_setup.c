@@ -280,28 +280,10 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
     return dl2_fetch_create(&loader->recipe.planner, &fetch, &loader->recipe.fetch, error);
 }
 
-/* Sets up the queue of samples that are put aside. */
-static int make_side(struct dl2_loader *loader, struct dl2_error *error)
-{
-    struct dl2_workers *workers = &loader->workers;
-    const struct dl2_loader_config *config = &loader->config;
-    const uint32_t count = loader->order.sampler.count;
-    if (!loader->aware)
-        return DL2_OK;
-    const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
-    workers->side_most = wanted < config->workers ? wanted : config->workers - 1;
-    workers->side_now = 1;
-    workers->put_aside_capacity = config->workers;
-    DL2_TRY(DL2_NEW(&workers->put_aside, workers->put_aside_capacity, "a loader", error));
-    loader->memory += count;
-    return dl2_slow_samples_init(&workers->slow_samples, count,
-                                 config->slow_percentile > 0 ? config->slow_percentile : 75, error);
-}
-
 static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
 {
     struct dl2_workers *workers = &loader->workers;
-    const unsigned count = loader->config.workers + workers->put_aside_capacity;
+    const unsigned count = loader->config.workers;
     DL2_TRY(DL2_NEW(&workers->claims, count, "a loader", error));
     DL2_TRY(DL2_NEW(&workers->free_claims, count, "a loader", error));
     for (workers->claim_count = 0; workers->claim_count < count; workers->claim_count++) {
@@ -318,8 +300,6 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 {
     struct dl2_workers *workers = &loader->workers;
     const unsigned count = loader->config.workers;
-    workers->limit = count;
-    workers->since = dl2_clock_wall();
     DL2_TRY(DL2_NEW(&workers->threads, count, "a loader", error));
     for (unsigned i = 0; i < count; i++) {
         const int reason = pthread_create(&workers->threads[i], NULL, dl2_worker_run, loader);
@@ -374,7 +354,6 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(make_boxes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
-    DL2_TRY(make_side(loader, error));
     DL2_TRY(make_claims(loader, error));
     DL2_TRY(dl2_slots_init(loader, error));
     DL2_TRY(dl2_decode_queue_init(loader, error));
@@ -405,7 +384,6 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
         loader->config.workers = dl2_cpu_count();
     loader->recipe.planner = dl2_planner_of(dataset, &loader->config);
     loader->strict = config->batching == DL2_BATCHING_STRICT;
-    loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
     pthread_mutex_init(&loader->mutex, NULL);
     pthread_cond_init(&loader->workers.work_available, NULL);
     pthread_cond_init(&loader->ring.place_available, NULL);
@@ -450,7 +428,6 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     pthread_cond_destroy(&loader->workers.work_available);
     pthread_mutex_destroy(&loader->mutex);
     dl2_sampler_free(&loader->order.sampler);
-    dl2_slow_samples_free(&loader->workers.slow_samples);
     dl2_bad_samples_free(&loader->bad_samples);
     free(loader->operations);
     free(loader->order.delivered);
@@ -458,7 +435,6 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     free(loader->order.queue);
     free(loader->order.epoch_positions);
     free(loader->order.missing);
-    free(loader->workers.put_aside);
     free(loader->workers.free_claims);
     free(loader->workers.claims);
     free(loader->workers.threads);

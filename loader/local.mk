@@ -23,7 +23,6 @@ libloader_la_SOURCES = \
 	loader/sample_plan.c loader/sample_plan.h \
 	loader/sample_weights.c loader/sample_weights.h \
 	loader/sampler.c loader/sampler.h \
-	loader/slow_samples.c loader/slow_samples.h \
 	loader/targets.c loader/targets.h \
 	loader/unusual.c loader/unusual.h \
 	loader/whole_image.c \

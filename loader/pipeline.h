@@ -16,7 +16,7 @@
  *     sample_plan.c     the plan of a sample: crop and byte range
  *     sampler.c         the epoch's order
  *
- * bad_samples.c, slow_samples.c, targets.c, masks.c, boxes.c and cache.c call nothing here and are
+ * bad_samples.c, targets.c, masks.c, boxes.c and cache.c call nothing here and are
  * called by several of these.
  *
  * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
@@ -33,11 +33,11 @@
  * A place can be taken only while a slot is FREE, or already FILLING for the place's step. That
  * bounds the memory. Slots that the consumer keeps from an earlier epoch are not available. In
  * strict order a sample takes its place when it is claimed, so that places follow the order. In the
- * other orders it takes one when its pixels are ready to be written, so that no batch waits for it.
+ * other order it takes one when its pixels are ready to be written, so that no batch waits for it.
  *
  * One mutex guards everything that is shared; samples are worked on outside it. "Locked" in a
- * comment means that the caller holds the mutex. A claim belongs to one worker, to the queue of
- * samples that were put aside, or to the stack of free ones.
+ * comment means that the caller holds the mutex. A claim belongs to one worker or to the stack of
+ * free ones.
  */
 #ifndef DL2_LOADER_PIPELINE_H
 #define DL2_LOADER_PIPELINE_H
@@ -47,7 +47,6 @@
 #include "loader/loader.h"
 #include "loader/sample.h"
 #include "loader/sampler.h"
-#include "loader/slow_samples.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -91,14 +90,11 @@ struct dl2_place {
 /* A claimed sample under way. */
 struct dl2_claim {
     struct dl2_job job;
-    uint32_t number;    /* among this epoch's claims */
-    uint32_t position;  /* in the epoch's order */
-    uint32_t tries;     /* samples tried: the one at `position`, then those behind it */
-    int64_t done, bad;  /* places filled, and those whose own sample was bad; not counted yet */
-    bool begun;         /* `job` has a sample */
-    bool was_put_aside; /* and is finished by a side worker */
-    bool may_put_aside;
-    double threshold; /* seconds above which the sample is slow */
+    uint32_t number;   /* among this epoch's claims */
+    uint32_t position; /* in the epoch's order */
+    uint32_t tries;    /* samples tried: the one at `position`, then those behind it */
+    int64_t done, bad; /* places filled, and those whose own sample was bad; not counted yet */
+    bool begun;        /* `job` has a sample */
     struct dl2_place place;
     size_t memory;       /* bytes of `job`, as last counted */
     size_t place_memory; /* bytes that its place took over from it, not counted yet */
@@ -137,20 +133,6 @@ struct dl2_workers {
     unsigned thread_count;                   /* threads that were started */
     struct dl2_claim *claims, **free_claims; /* [claim_count]; a stack of free_count pointers */
     unsigned claim_count, free_count;
-
-    /* config.adapt_workers */
-    unsigned running;         /* threads that do not wait for work */
-    unsigned limit;           /* how many may run */
-    double cpu, since;        /* CPU seconds of the threads after `since` on the wall clock */
-    uint64_t batches, limits; /* batches since the statistics began, and the sum of their limits */
-
-    /* DL2_BATCHING_AWARE */
-    struct dl2_claim **put_aside; /* a ring of samples that wait for a side worker */
-    unsigned put_aside_first, put_aside_count, put_aside_capacity;
-    unsigned side_active; /* workers that finish samples that were put aside */
-    unsigned side_now;    /* how many should, while new samples can be claimed */
-    unsigned side_most;   /* the limit of side_now */
-    struct dl2_slow_samples slow_samples;
 };
 
 /* With a batch decoder: the batches that wait for it, its threads, and its share of the samples. */
@@ -178,7 +160,7 @@ struct dl2_loader {
     char *mask_name;                           /* config.mask */
     char *external[DL2_EXTERNAL_DECODERS + 1]; /* config.external.commands */
     struct dl2_recipe recipe;                  /* changes only while nothing is in flight */
-    bool strict, aware;
+    bool strict;
 
     pthread_mutex_t mutex; /* guards the four parts and what follows */
     struct dl2_claim_order order;
@@ -226,11 +208,8 @@ void dl2_slots_free(struct dl2_loader *loader);
 
 /* ---- claim.c ---- */
 
-/* dl2_claim_run() returns this for a sample that should be put aside. */
-enum { DL2_CLAIM_SLOW = 1 };
-
-/* Starts anew for the sample at a position of the epoch's order: without a place, to be decoded by
- * the processors and not to be put aside. */
+/* Starts anew for the sample at a position of the epoch's order: without a place, and to be
+ * decoded by the processors. */
 void dl2_claim_reset(struct dl2_claim *claim, uint32_t position);
 /* Works until a sample is in its place, and takes a place if the claim has none. */
 int dl2_claim_run(struct dl2_loader *loader, struct dl2_claim *claim, struct dl2_error *error);

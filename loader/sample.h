@@ -116,13 +116,6 @@ void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_
 /* Does the next stage write into the batch? */
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
-/* Can the job be put aside? Not while it holds encoded bytes, whose memory others wait for. */
-static inline bool dl2_job_may_wait(const struct dl2_job *job)
-{
-    return !job->holds_bytes &&
-           (job->stage == DL2_STAGE_TRANSFORM || job->stage == DL2_STAGE_OPERATION);
-}
-
 /*
  * Runs the next stage. `out` is the sample's place in the batch, recipe->sample_bytes bytes, for a
  * stage that needs one. Errors name the sample and the stage; after one, begin with another sample.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The orders of batches on real work: dl2-load bench with --batching strict, completion and aware in turns, for shares of
+# The orders of batches on real work: dl2-load bench with --batching strict and completion in turns, for shares of
 # 0 to 100% of slow samples.
 #
 #     batching.sh volumes|images [WORK [WORKERS [ROUNDS]]]
@@ -8,7 +8,7 @@
 # volumes: float32 noise of 48x80x80 voxels, patches of 32x64x64; the slow ones are deformed elastically.
 # images: JPEGs of 320x240 at 64 pixels; the slow ones have 4000x3000.
 # Run it from a build folder. WORK keeps the data (default: a temporary folder). Prints samples per second, the medians of
-# the rounds, and for aware the share of those put aside. /usr/bin/python3 needs NumPy and Pillow (Debian: python3-numpy,
+# the rounds. /usr/bin/python3 needs NumPy and Pillow (Debian: python3-numpy,
 # python3-pil).
 set -eu
 kind=$1 work=${2:-$(mktemp -d)} workers=${3:-2} rounds=${4:-5}
@@ -56,22 +56,20 @@ END
     done
     ;;
 esac
-rm -f "$work"/rate-* "$work"/aside-*
+rm -f "$work"/rate-*
 round=1
 while [ "$round" -le "$rounds" ]; do
     for share in $shares; do
-        for order in strict completion aware; do
+        for order in strict completion; do
             load "$share"
             sed -n 's|^  "images_per_second": \([0-9.]*\),*$|\1|p' "$work/load.json" >>"$work/rate-$share-$order"
-            sed -n 's|^  put aside *\([0-9]*\) .*|\1|p' "$work/out" >>"$work/aside-$share"
         done
     done
     round=$((round + 1))
 done
 median() { sort -n "$1" | awk '{ v[NR] = $1 } END { printf "%.0f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-echo "| slow | strict | completion | aware | put aside |"
-echo "|---|---|---|---|---|"
+echo "| slow | strict | completion |"
+echo "|---|---|---|"
 for share in $shares; do
-    echo "| $share | $(median "$work/rate-$share-strict") | $(median "$work/rate-$share-completion") |" \
-        "$(median "$work/rate-$share-aware") | $((100 * $(median "$work/aside-$share") / (epochs * samples)))% |"
+    echo "| $share | $(median "$work/rate-$share-strict") | $(median "$work/rate-$share-completion") |"
 done

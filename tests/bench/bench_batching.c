@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IMAGES = 480, ROUNDS = 5, EPOCHS = 2, MODES = 3 };
+enum { IMAGES = 480, ROUNDS = 5, EPOCHS = 2, MODES = 2 };
 
 static const double fast = 100e-6; /* seconds an operation */
 
@@ -114,8 +114,7 @@ static double quantile(double *values, size_t count, double part)
 static int run(const struct dl2_dataset *dataset, struct dl2_loader_config *config,
                struct load *load, struct dl2_error *error)
 {
-    static const enum dl2_batching batching[MODES] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
-                                                      DL2_BATCHING_AWARE};
+    static const enum dl2_batching batching[MODES] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION};
     static double rates[MODES][ROUNDS], waits[MODES][ROUNDS * EPOCHS * IMAGES], unused[IMAGES];
     struct dl2_loader *loaders[MODES] = {NULL};
     size_t count[MODES] = {0};
@@ -142,14 +141,11 @@ static int run(const struct dl2_dataset *dataset, struct dl2_loader_config *conf
             rates[m][r] = EPOCHS * IMAGES / seconds;
         }
     if (status == DL2_OK) {
-        struct dl2_loader_stats stats;
         double middle[MODES];
-        dl2_loader_get_stats(loaders[2], &stats);
         for (unsigned m = 0; m < MODES; m++)
             middle[m] = quantile(rates[m], ROUNDS, 0.5);
-        printf("| %u%% | %.0f | %.0f | %.0f | %.2f | %.2f | %.0f%% |", load->percent, middle[0],
-               middle[1], middle[2], middle[1] / middle[0], middle[2] / middle[0],
-               100.0 * (double)stats.aside / (double)stats.images);
+        printf("| %u%% | %.0f | %.0f | %.2f |", load->percent, middle[0], middle[1],
+               middle[1] / middle[0]);
         for (unsigned m = 0; m < MODES; m++)
             printf(" %.1f |", 1e3 * quantile(waits[m], count[m], 0.95));
         printf("\n");
@@ -178,12 +174,12 @@ int main(int argc, char **argv)
     int status = write_images(root, &error);
     if (status == DL2_OK)
         status = dl2_dataset_open(root, &options, &dataset, &error);
-    printf("%u workers, %u batches of %u, slow samples %ux, %s\n"
-           "| slow | strict | completion | aware | completion/strict | aware/strict | went aside |"
-           " wait of strict, ms | of completion | of aware |\n|---|---|---|---|---|---|---|---|---|"
-           "---|\n",
-           config.workers, config.depth, config.batch, load.factor,
-           load.compute ? "computing" : "sleeping");
+    printf(
+        "%u workers, %u batches of %u, slow samples %ux, %s\n"
+        "| slow | strict | completion | completion/strict | wait of strict, ms | of completion |\n"
+        "|---|---|---|---|---|---|\n",
+        config.workers, config.depth, config.batch, load.factor,
+        load.compute ? "computing" : "sleeping");
     static const unsigned percents[] = {0, 5, 25, 50, 75, 100};
     for (size_t i = 0; i < sizeof percents / sizeof *percents && status == DL2_OK; i++) {
         load.percent = percents[i];

@@ -90,10 +90,10 @@ expect 0 dl2-load bench "$work/many" --quiet -i 2048 -b 1 -j 1 --measure 0.01 --
 rm -r "$work/many"
 grep -q '^      "images": 0,' "$work/load.json" && fail "nothing was loaded in 0.01 s"
 # what is measured doesn't change what comes out
-expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest -j 2 --adapt-workers --scaling 1,2
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest -j 2 --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --cold --depth 5
-[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--adapt-workers, --scaling, --cold or --depth changes the batches"
+[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--scaling, --cold or --depth changes the batches"
 for same in "--io direct" "--io threads --ahead 2" "--cache 2K" "--cache 1M" "--cache-decoded 20K" \
     "--cache-decoded 1M --cache 4K --cold"; do
     expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest $same
@@ -144,13 +144,9 @@ for wrong in "--balanced --sample-weights $work/weights" "--repeats 2 --balanced
 done
 
 # the rest of the order: every image once, in one part or the other
-for order in "--shuffle-chunk 4 --shuffle-window 2" "--batching completion" "--batching aware"; do
+for order in "--shuffle-chunk 4 --shuffle-window 2" "--batching completion"; do
     expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 $order --json "$work/load.json"
     [ "$(sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json")" = 19 ] || fail "$order"
-done
-for why in '1 a worker by itself puts nothing aside' '2 too few to tell which are slow'; do
-    expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 --batching aware -j "${why%% *}"
-    grep -q "^  put aside  *none: ${why#* }" "$work/out" || fail "nothing put aside: $(cat "$work/out")"
 done
 for rank in 0 1 2; do
     expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 --val --split train --rank $rank --world 3 --json "$work/load.json"

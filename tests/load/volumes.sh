@@ -35,7 +35,7 @@ said 'train 10 volumes in 2 classes, val 10'
 for line in '^scans: 10 volumes for training, 6x8x10x1 float32 nchw' '^  volumes/s ' '^    elastic .* us a volume$'; do
     grep -q "$line" "$work/out" || fail "no line '$line': $(cat "$work/out")"
 done
-bench --batching aware -j 3 --augment elastic
+bench --batching completion -j 3 --augment elastic
 bench --val --json "$work/load.json" --cold --dtype bfloat16 --normalization window --window=48,57
 for field in '"image_size": "6x8x10"' '"padded": 0' '"normalization": "window"' '"operations": \[\]'; do
     grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"

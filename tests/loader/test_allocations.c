@@ -87,13 +87,12 @@ static void expect_quiet(const struct dl2_loader_config *config)
 
 static void test_no_allocations(void **state)
 {
-    static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
-                                              DL2_BATCHING_AWARE};
+    static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION};
     static const struct dl2_operation operation = {"brighten", brighten, NULL};
     uint64_t unused;
     if (!count_allocations(&unused))
         skip(); /* a sanitizer has the allocator's place, or it isn't glibc's */
-    for (unsigned mode = 0; mode < 3; mode++)
+    for (unsigned mode = 0; mode < 2; mode++)
         for (int train = 0; train < 2; train++) {
             struct dl2_loader_config config = config_for(train, 3);
             config.height = 48;

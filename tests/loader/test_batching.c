@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion order and sample-aware batching: each sample once, with the pixels that strict order
- * gives, whatever goes aside, fails, or is stopped and resumed; and the same over ranks.
+ * Completion order: each sample once, with the pixels that strict order gives, whatever is slow,
+ * fails, or is stopped and resumed; and the same over ranks.
  */
 #include "common/random.h"
 #include "tests/loader/pictures.h"
@@ -9,9 +9,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION,
-                                          DL2_BATCHING_AWARE};
-enum { MODES = 3, BYTES = SIZE * SIZE * 3 };
+static const enum dl2_batching modes[] = {DL2_BATCHING_STRICT, DL2_BATCHING_COMPLETION};
+enum { MODES = 2, BYTES = SIZE * SIZE * 3 };
 
 /* Each sample's pixels by its number, from however many batches. */
 struct album {
@@ -92,8 +91,7 @@ static void use_operations(struct dl2_loader_config *config, struct noise *noise
     config->operation_count = count;
 }
 
-/* The same samples with the same pixels in all modes, for any number of workers, also in epochs
- * where it is known who is slow. */
+/* The same samples with the same pixels in both modes, for any number of workers. */
 static void test_same_pixels_in_all_modes(void **state)
 {
     for (unsigned operations = 0; operations <= 3; operations += 3)
@@ -105,7 +103,6 @@ static void test_same_pixels_in_all_modes(void **state)
                     struct dl2_loader_config config = config_for(train, workers);
                     config.batching = modes[mode];
                     config.batch = 4 + workers;
-                    config.adapt_workers = workers == 5;
                     use_operations(&config, &noise, operations);
                     struct dl2_loader *loader = create(samples, &config);
                     for (unsigned epoch = 0; epoch < 4; epoch++) {
@@ -175,27 +172,36 @@ static void test_same_pixels_however_read(void **state)
     free(expected);
 }
 
-/* Samples that take a hundred times as long as others do go aside, in the first epoch in the middle
- * of their operations. */
-static void test_slow_samples_go_aside(void **state)
+/* Holds up sample 0 until it may go on. */
+static int hold(void *context, uint32_t index, struct dl2_random *random, uint8_t *pixels,
+                unsigned width, unsigned height, unsigned channels, struct dl2_error *error)
 {
-    struct noise noise = {5000000, 0};
-    struct dl2_loader_config config = config_for(true, 4);
-    config.batching = DL2_BATCHING_AWARE;
-    config.slow_percentile = 60; /* of 61 samples 16 are slow */
-    use_operations(&config, &noise, 3);
+    atomic_bool *go = context;
+    const struct timespec pause = {0, 1000000};
+    while (index == 0 && !atomic_load(go))
+        nanosleep(&pause, NULL);
+    return 0;
+}
+
+/* The first sample of the order is not ready: the batches before the last go without it. */
+static void test_slow_samples_join_a_later_batch(void **state)
+{
+    atomic_bool go = false;
+    const struct dl2_operation operation = {"hold", hold, &go};
+    struct dl2_loader_config config = config_for(false, 4);
+    config.batching = DL2_BATCHING_COMPLETION;
+    config.batch = 3;
+    config.operations = &operation;
+    config.operation_count = 1;
     struct dl2_loader *loader = create(samples, &config);
-    for (unsigned epoch = 0; epoch < 4; epoch++) {
-        struct album *album = calloc(1, sizeof *album);
-        start(loader, epoch, 0);
-        take(loader, album, UINT32_MAX);
-        expect_each_once(album);
-        free(album);
-    }
-    const struct dl2_loader_stats stats = stats_of(loader);
-    assert_true(stats.threshold > 0);
-    assert_true(stats.aside > 0);
-    assert_int_equal(atomic_load(&noise.calls), 4 * 3 * COUNT); /* no operation ran twice */
+    struct album *album = calloc(1, sizeof *album);
+    start(loader, 0, 0);
+    take(loader, album, (COUNT - 1) / 3);
+    assert_int_equal(album->seen[0], 0);
+    atomic_store(&go, true);
+    take(loader, album, UINT32_MAX);
+    expect_each_once(album);
+    free(album);
     dl2_loader_destroy(loader);
 }
 
@@ -269,7 +275,7 @@ static void test_positions_that_are_none(void **state)
     dl2_loader_destroy(loader);
 }
 
-/* Stopped at any moment, with samples aside or waiting for a place, and begun again: no hang. */
+/* Stopped at any moment, with samples that wait for a place, and begun again: no hang. */
 static void test_stop_at_any_time(void **state)
 {
     for (unsigned mode = 1; mode < MODES; mode++)
@@ -279,7 +285,6 @@ static void test_stop_at_any_time(void **state)
                 struct dl2_loader_config config = config_for(true, workers);
                 config.batching = modes[mode];
                 config.batch = 3;
-                config.slow_percentile = modes[mode] == DL2_BATCHING_AWARE ? 60 : 0;
                 use_operations(&config, &noise, 2);
                 struct dl2_loader *loader = create(samples, &config);
                 struct album *album = calloc(1, sizeof *album);
@@ -409,42 +414,6 @@ static void test_ranks(void **state)
             }
 }
 
-/* Whole epochs, with a pause after each batch. */
-static struct dl2_loader_stats stats_with_pauses(struct dl2_loader *loader, long pause_ns)
-{
-    struct dl2_batch *batch;
-    const struct timespec pause = {0, pause_ns};
-    dl2_loader_stats_reset(loader);
-    for (unsigned epoch = 0; epoch < 3; epoch++) {
-        start(loader, epoch, 0);
-        while (dl2_loader_next(loader, &batch, NULL) == 1) {
-            dl2_loader_release(loader, batch);
-            nanosleep(&pause, NULL);
-        }
-    }
-    return stats_of(loader);
-}
-
-/* Fewer work while batches wait to be taken, and more again when none does. */
-static void test_workers_follow(void **state)
-{
-    for (unsigned mode = 0; mode < MODES; mode++) {
-        struct noise noise = {2000000, 0};
-        struct dl2_loader_config config = config_for(true, 4);
-        config.adapt_workers = true;
-        config.batching = modes[mode];
-        config.batch = 8;
-        use_operations(&config, &noise, 1);
-        struct dl2_loader *loader = create(samples, &config);
-        const struct dl2_loader_stats slow = stats_with_pauses(loader, 40000000);
-        assert_int_equal(slow.workers_least, 1);
-        assert_true(slow.workers_mean < 4);
-        const struct dl2_loader_stats fast = stats_with_pauses(loader, 0);
-        assert_true(fast.workers_most > 1);
-        dl2_loader_destroy(loader);
-    }
-}
-
 static void test_misuse_is_an_error(void **state)
 {
     struct dl2_loader *loader;
@@ -452,7 +421,7 @@ static void test_misuse_is_an_error(void **state)
     struct dl2_loader_config wrong[5];
     for (unsigned i = 0; i < 5; i++)
         wrong[i] = config_for(true, 2);
-    wrong[0].slow_percentile = 100;
+    wrong[0].foreground = 2;
     wrong[1].rank = 1;
     wrong[2].world = COUNT + 1;
     wrong[3].operations = &nameless;
@@ -471,14 +440,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_same_pixels_in_all_modes),
         TEST(test_same_pixels_however_read),
-        TEST(test_slow_samples_go_aside),
+        TEST(test_slow_samples_join_a_later_batch),
         TEST(test_resume),
         TEST(test_positions_that_are_none),
         TEST(test_stop_at_any_time),
         TEST(test_bad_samples),
         TEST(test_stop_on_bad),
         TEST(test_ranks),
-        TEST(test_workers_follow),
         TEST(test_misuse_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,9 +254,8 @@ static void test_settings_without_effect(void **state)
     wrong.std[1] = 57.1f;
     expect_refused(&wrong, "divide numbers for 0 to 255 by 255");
     static const char *const says[] = {
-        "resize",          "shuffle_chunk", "shuffle_window needs shuffle_chunk",
-        "slow_percentile", "side_workers",  "ahead",
-        "ahead_bytes",     "needs decoder", "adapt_workers has no effect with one worker"};
+        "resize", "shuffle_chunk", "shuffle_window needs shuffle_chunk",
+        "ahead",  "ahead_bytes",   "needs decoder"};
     enum { CASES = sizeof says / sizeof *says };
     struct dl2_loader_config cases[CASES];
     for (unsigned i = 0; i < CASES; i++)
@@ -264,14 +263,10 @@ static void test_settings_without_effect(void **state)
     cases[0].resize = SIZE + 4;
     cases[1].shuffle_chunk = 4;
     cases[2].shuffle_window = 4;
-    cases[3].slow_percentile = 50;
-    cases[4].batching = DL2_BATCHING_COMPLETION;
-    cases[4].side_workers = 1;
-    cases[5].fetch.io = cases[6].fetch.io = DL2_IO_DIRECT;
-    cases[5].fetch.ahead = 4;
-    cases[6].fetch.ahead_bytes = 4096;
-    cases[7].decoder_splices = true;
-    cases[8].adapt_workers = true;
+    cases[3].fetch.io = cases[4].fetch.io = DL2_IO_DIRECT;
+    cases[3].fetch.ahead = 4;
+    cases[4].fetch.ahead_bytes = 4096;
+    cases[5].decoder_splices = true;
     for (unsigned i = 0; i < CASES; i++)
         expect_refused(&cases[i], says[i]);
 }
@@ -296,13 +291,13 @@ static void *give_back(void *context)
 /* With another thread that releases batches, the next one is waited for, also an empty one. */
 static void test_wait_for_release(void **state)
 {
-    for (unsigned mode = 0; mode < 4; mode++) {
-        struct dl2_loader_config config = config_for(mode < 3, 2);
-        if (mode < 3)
+    for (unsigned mode = 0; mode < 3; mode++) {
+        struct dl2_loader_config config = config_for(mode < 2, 2);
+        if (mode < 2)
             config.batching = (enum dl2_batching)mode;
         config.depth = 3;
         config.wait_for_release = true;
-        if (mode == 3) { /* the last step is empty on most ranks */
+        if (mode == 2) { /* the last step is empty on most ranks */
             config.world = 20;
             config.batch = 1;
         }
@@ -1008,7 +1003,7 @@ static void test_targets(void **state)
     }
     for (unsigned run = 0; run < 6; run++) {
         struct dl2_loader_config config = config_for(run % 2, 1 + run);
-        config.batching = (enum dl2_batching)(run % 3);
+        config.batching = (enum dl2_batching)(run / 2 % 2);
         config.targets = "json,txt";
         config.fetch.cache_bytes = run == 4 ? 1 << 20 : 0;
         struct dl2_loader *loader = create(samples, &config);
@@ -1111,7 +1106,7 @@ static void test_masks(void **state)
         struct dl2_loader_config config = config_for(run % 2, 1 + run);
         config.height = SIZE + 4;
         config.width = SIZE;
-        config.batching = (enum dl2_batching)(run % 3);
+        config.batching = (enum dl2_batching)(run / 2 % 2);
         config.mask = "mask";
         config.mask_fill = 3;
         config.decoded_cache_bytes = run == 4 ? 1 << 20 : 0;

@@ -48,7 +48,7 @@ for more in '-j 1' '-j 4' '-j 2 --io=direct' '-j 2 --io=threads' '-j 2 --cache=1
     sed -n 's/^digest //p' out
 done | sort | uniq -c >digests
 is "$(wc -l <digests)" 1 "digests: $(cat digests)"
-for batching in completion aware; do
+for batching in completion; do
     # shellcheck disable=SC2086
     expect 0 dl2-load bench $how -j 3 --batching=$batching --json=$batching.json src
     grep -q '"frames_per_second"' $batching.json || grep -q 'frames/s' out || fail "$batching: no frames"

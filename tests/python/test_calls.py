@@ -35,7 +35,7 @@ class Errors(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f"{list(wrong)[0]}: {list(wrong.values())[0]} is out of range"):
                 loader(**wrong)
         for wrong in ({"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"colour": 1}, {"std": "abc", "dtype": "float32"},
-                      {"cache_bytes": 1e9}, {"seed": None}, {"slow_percentile": "x"}):
+                      {"cache_bytes": 1e9}, {"seed": None}, {"max_bad": "x"}):
             with self.assertRaisesRegex(TypeError, list(wrong)[0]):
                 loader(**wrong)
         with self.assertRaisesRegex(ValueError, "split"):
@@ -59,7 +59,6 @@ class Errors(unittest.TestCase):
                 ({"train": False, "augment": "vflip"}, "augment needs train"), ({"augment": "flip"}, "no operation 'flip'"),
                 ({"augment": "erase:p=x"}, "erase: p is a number from 0 to 1, not 'x'"), ({"augment": ""}, "no operation ''"), ({"resize": 40}, "resize needs train=False"),
                 ({"train": False, "shuffle_chunk": 2}, "shuffle_chunk needs train: "), ({"shuffle_window": 2}, "needs shuffle_chunk"),
-                ({"slow_percentile": 50.0}, "sample-aware"), ({"side_workers": 1, "batching": "completion"}, "sample-aware"),
                 ({"io": "direct", "ahead": 3}, "io direct"), ({"io": "direct", "ahead_bytes": 3}, "io direct")):
             with self.assertRaisesRegex(ValueError, says, msg=wrong):
                 loader(**wrong)
@@ -381,7 +380,7 @@ class Words(unittest.TestCase):
             models ranks parameters bandwidth""".split())
         of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
             requests request-limit""".split())
-        of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
+        of_python = set("""mean std aspect flip ahead_bytes drop_behind val_fraction memory
             targets mask_fill hold_timeout shares""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"\*\) choices='(--.*)'", script)[1].replace("--", "").split())

@@ -72,15 +72,13 @@ class Batches(unittest.TestCase):
         augment = "randaugment:m=12,jitter:hue=0.1:brightness=0.4,erase:p=0.7"
         once = epoch_of(loader(augment=augment))
         self.assertFalse((once[0] == plain[0]).all())
-        for same in {"workers": 1}, {"workers": 3, "batching": "aware", "batch": 40}:
+        for same in {"workers": 1}, {"workers": 3, "batching": "completion", "batch": 40}:
             images, labels, indices = epoch_of(loader(augment=augment, **same))
             order = [list(indices).index(i) for i in once[2]]
             self.assertTrue((images[order] == once[0]).all(), same)
-        for batching in "completion", "aware":
-            aware = {"slow_percentile": 50, "side_workers": 1} if batching == "aware" else {}
-            images, labels, indices = epoch_of(loader(batching=batching, **aware))
-            order = [list(indices).index(i) for i in plain[2]]
-            self.assertTrue((images[order] == plain[0]).all(), batching)
+        images, labels, indices = epoch_of(loader(batching="completion"))
+        order = [list(indices).index(i) for i in plain[2]]
+        self.assertTrue((images[order] == plain[0]).all())
 
     def test_settings_can_be_read(self):
         batches = loader(seed=9, dtype="float32", mean=MEAN, std=STD, area=(0.25, 1), io="direct")
@@ -202,7 +200,7 @@ class Order(unittest.TestCase):
             self.assertTrue((numpy.asarray(images) == whole[epoch][0][:8]).all())
 
     def test_resume(self):
-        for batching in "strict", "completion", "aware":
+        for batching in "strict", "completion":
             batches = loader(batching=batching, workers=3)
             for stop in range(6):
                 batches.start_epoch(4)

@@ -328,7 +328,7 @@ class Masks(unittest.TestCase):
         run("dl2-transcode", "--quiet", "copy", "--container=gulp", f"{self.folder}.tar", f"{self.folder}.gulp")
         for batches in (self.load(f"{self.folder}.tar", image_size=24), self.load(f"{self.folder}.gulp", image_size=24),
                         self.load(image_size=24, decoded_cache_bytes=1 << 24), self.load(image_size=24, cache_bytes=1 << 24, io="threads"),
-                        self.load(image_size=24, batching="aware")):
+                        self.load(image_size=24, batching="completion")):
             for _ in range(2):
                 batches.start_epoch(0)
                 found = self.by_key(batches)

@@ -118,10 +118,10 @@ class Volumes(unittest.TestCase):
     def test_same_for_any_workers_and_resume(self):
         settings = dict(LABELS, seed=5, oversample_foreground=0.5, augment="flips,elastic:p=0.5,noise,brightness,gamma,blur:sigma-max=1")
         with loader(workers=1, **settings) as one, loader(workers=4, **settings) as four, \
-                loader(workers=3, batching="aware", **settings) as aware:
+                loader(workers=3, batching="completion", **settings) as completion:
             wanted = epoch(one, 2)
             self.assertTrue(same(wanted, epoch(four, 2)))
-            self.assertTrue(same(wanted, epoch(aware, 2)))
+            self.assertTrue(same(wanted, epoch(completion, 2)))
             self.assertFalse(same(wanted, epoch(four, 3)))
         for batching in "strict", "completion":
             with loader(batching=batching, **settings) as first, loader(workers=1, **settings) as second:

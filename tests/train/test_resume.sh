@@ -77,7 +77,7 @@ done
 
 # Where the order is the machine's, too, each epoch has every image once, over all the parts of a run;
 # images that are kept in memory change nothing.
-for mode in completion aware; do
+for mode in completion; do
     expect 0 run $options --out $mode --batching $mode -j 5 --run-epochs 0.4
     expect 0 run $options --out $mode --batching $mode -j 3 --resume --run-epochs 0.8
     expect 0 run $options --out $mode --batching $mode --resume

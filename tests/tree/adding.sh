@@ -24,7 +24,7 @@ named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
 named augmentation vflip
-named "loader option" slow_percentile
+named "loader option" ahead_bytes
 # Its member and its row; what it does is where the run uses it.
 named 'option of `dl2-train`' '(^|[^>.])lr_per_epoch|"lr-per-epoch"'
 named "option of another program" '"within", 0'
