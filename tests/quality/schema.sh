@@ -27,7 +27,7 @@ if dl2-transcode --list codecs | grep -q '^ppm'; then
     expect 0 dl2-transcode --quiet --codec ppm --resize-shorter 16 ref small
     expect 0 dl2-quality --quiet --json-dir some ref small/ppm@16
 fi
-"$PYTHON3" - "$srcdir/docs/dl2-quality-1.schema.json" all.json some/*.json <<'END' || fail 'the output does not fit'
+"$PYTHON3" - "$srcdir/docs/formats/dl2-quality-1.schema.json" all.json some/*.json <<'END' || fail 'the output does not fit'
 import copy, json, sys
 from jsonschema import Draft202012Validator
 schema = json.load(open(sys.argv[1]))

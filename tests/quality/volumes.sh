@@ -14,7 +14,7 @@ volumes check
 if "$PYTHON3" -c 'import jsonschema' 2>/dev/null; then
     expect 0 "$PYTHON3" -c 'import json, jsonschema, sys
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
-        "$srcdir/docs/dl2-quality-1.schema.json" "$work/scores.json"
+        "$srcdir/docs/formats/dl2-quality-1.schema.json" "$work/scores.json"
 fi
 
 # The same by parts, whatever the workers.
