@@ -63,9 +63,9 @@ static const struct dl2_command commands[] = {
               "that differ in data and seed alone, and loading that was measured as the "
               "original's. The rest is left out, and named with what differs.\n\n"
               "The page needs no network and no other file. The plots are also written to plots/ "
-              "beside it, as SVG with their data and gnuplot scripts, and the answer of one study "
-              "to answer.json and answer.csv, for scripts. Without gnuplot the page has only the "
-              "tables.\n\n"
+              "beside it, as SVG with their data and gnuplot scripts, what the page shows to "
+              "report.json, and the answer of one study to answer.json and answer.csv, for "
+              "scripts. Without gnuplot the page has only the tables.\n\n"
               "Several FOLDERs are summarized: studies with like settings, each of another "
               "dataset. For each variant that two of them have the page tells on how many datasets "
               "it is within the tolerance, with an error of 2.5% over all of the page, the mean "
@@ -339,11 +339,21 @@ static int prepare_plotter(struct dl2_error *error)
     return dl2_make_folders(plotter.folder, error);
 }
 
-/* Writes the file, and says why plots are missing. */
-static int finish_page(const struct dl2_bytes *html, struct dl2_error *error)
+/* Writes the page and its document, and says why plots are missing. */
+static int finish_page(const json_t *document, struct dl2_error *error)
 {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes html = DL2_BYTES_INIT;
+    json_auto_t *old = NULL;
+    const char *path = beside_page("report.json");
     DL2_TRY(dl2_error_copy(error, &plotter.error));
-    DL2_TRY(dl2_file_write(arguments.output, html->data, html->size, error));
+    if (dl2_is_file(path) && dl2_json_load(path, DL2_PAGE_SCHEMA, &old, NULL) < 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s may not be dl2-report's and would be overwritten: move it away, "
+                             "or name a page in another folder with -o",
+                             path);
+    DL2_TRY(dl2_json_save(path, document, error));
+    dl2_document_render(document, &html);
+    DL2_TRY(dl2_file_write(arguments.output, html.data, html.size, error));
     if (plotter.latex)
         DL2_TRY(dl2_latex_end(plotter.latex, error));
     if (plotter.problem[0])
@@ -477,20 +487,16 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
 static int draw_page(struct dl2_page *page, const struct dl2_several_studies *several,
                      struct dl2_error *error)
 {
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes html = DL2_BYTES_INIT;
     DL2_TRY(prepare_plotter(error));
     page->plotter = &plotter;
     page->title = arguments.title;
-    if (several) {
-        dl2_several_page_write(page, several, &html);
-    } else {
+    if (!several && !page->title) {
         char *name = dl2_text_copy(page->folder);
         for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
             name[end - 1] = '\0';
-        page->title = page->title ? page->title : dl2_path_base(name);
-        dl2_page_write(page, &html);
+        page->title = dl2_path_base(name);
     }
-    return finish_page(&html, error);
+    return finish_page(several ? dl2_several_page_make(page, several) : dl2_page_make(page), error);
 }
 
 /* Writes the page and the answer beside it, and prints the answer. */

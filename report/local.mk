@@ -16,12 +16,12 @@ libreport_la_SOURCES = \
 	report/collect.c \
 	report/comparable.c \
 	report/conditions.c report/conditions.h \
+	report/page/document.c report/page/document.h \
 	report/differences.c report/differences.h \
 	report/divergence.c report/divergence.h \
 	report/equal_bytes.c report/equal_bytes.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
-	report/page/html.c report/page/html.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
 	report/outcome_table.c report/outcome_table.h \
@@ -79,8 +79,22 @@ libreport_la_SOURCES = \
 	report/text_table.c report/text_table.h \
 	report/whole_study.c \
 	report/transfer.c report/transfer.h
+nodist_libreport_la_SOURCES = report/page/page_template.c
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)
+
+
+# The page's style and script are a file that browsers show; the program has it in itself.
+report/page/page_template.c: $(srcdir)/report/page/page.html
+	$(AM_V_at)$(MKDIR_P) report/page
+	$(AM_V_GEN){ echo '#include <stddef.h>'; echo 'extern const unsigned char dl2_page_template[];'; \
+	    echo 'extern const size_t dl2_page_template_size;'; \
+	    echo 'const unsigned char dl2_page_template[] = {'; \
+	    od -An -v -tu1 $(srcdir)/report/page/page.html | sed 's/[0-9][0-9]*/&,/g'; \
+	    echo '};'; echo 'const size_t dl2_page_template_size = sizeof dl2_page_template;'; } >$@.new
+	$(AM_V_at)mv $@.new $@
+EXTRA_DIST += report/page/page.html
+CLEANFILES += report/page/page_template.c
 
 bin_PROGRAMS += dl2-report
 dl2_commands += dl2-report

@@ -41,6 +41,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/dl2-test.XXXXXX") || exit 99
 trap 'chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 99' INT TERM
 
+# page_text PAGE [SCHEMA]: what a page of dl2-report shows, a line for each block, item and row
+page_text() { "$PYTHON3" "$srcdir/tests/report/page_text.py" "$@"; }
+
 # explained OPTION COMMAND...: --help=all of the program speaks of every word that the option knows
 explained() {
     local option=$1 word words

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report: one HTML page that needs nothing else. */
+/* The report: a document of sections, which dl2_document_render() makes one HTML page. */
 #ifndef DL2_REPORT_PAGE_H
 #define DL2_REPORT_PAGE_H
 
@@ -11,7 +11,7 @@
 #include "report/conditions.h"
 #include "report/loading.h"
 #include "report/loss_change.h"
-#include "report/page/html.h"
+#include "report/page/document.h"
 #include "report/page/plot.h"
 #include "report/plan.h"
 #include "report/search_results.h"
@@ -53,17 +53,22 @@ struct dl2_page {
 /* Fills in what follows from the study, its analyses and speeds: from `briefs` on, but the plan. */
 void dl2_page_complete(struct dl2_page *page);
 
-/* Writes the page, and the plots into the plotter's folder. A failure is in plotter->error. */
-void dl2_page_write(const struct dl2_page *page, struct dl2_bytes *html);
+/* The page of a study. Draws the plots into the plotter's folder; a failure is in plotter->error.
+ */
+const json_t *dl2_page_make(const struct dl2_page *page);
 
 /* The page of several studies: what they say together, and each beside the others. Of `page` it
  * shows the title (NULL: how many they are), and of its study what went wrong, and what was left
  * out. */
-void dl2_several_page_write(const struct dl2_page *page, const struct dl2_several_studies *several,
-                            struct dl2_bytes *html);
+const json_t *dl2_several_page_make(const struct dl2_page *page,
+                                    const struct dl2_several_studies *several);
 
-/* The beginning of a page with its style, up to the question that it answers, and its end. */
-void dl2_page_open(struct dl2_bytes *html, const char *question);
-void dl2_page_close(struct dl2_bytes *html);
+#define DL2_PAGE_SCHEMA "dl2-report/1"
+
+/* For these two: a document with its title, kept; a section of it; and its end, which takes out the
+ * empty ones, and tells first why there are no plots, if so. */
+json_t *dl2_page_begin(const char *format, ...) DL2_PRINTF(1, 2);
+json_t *dl2_page_section(json_t *document, const char *id);
+void dl2_page_end(json_t *document, const struct dl2_plotter *plotter);
 
 #endif

@@ -8,7 +8,6 @@
 #include "report/result_files.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,105 +22,87 @@ const char *dl2_part_bytes(double bytes)
     return dl2_number("%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
 }
 
-const char *dl2_part_fixed(double value, int digits)
+json_t *dl2_part_estimate(json_t *table, const struct dl2_estimate *estimate, int digits)
 {
-    return isfinite(value) ? dl2_number("%.*f", digits, value) : "–";
+    const double mean = estimate->mean, half = estimate->half;
+    json_t *cell = dl2_table_number(table, mean, digits);
+    if (isfinite(half) && isfinite(mean)) {
+        dl2_table_interval(cell, mean - half, mean + half);
+        dl2_block_set(cell, "detail", "± %s", dl2_table_fixed(half, digits));
+    }
+    return cell;
 }
 
-void dl2_part_cell(struct dl2_bytes *html, double value, int digits)
+/* "(0.50 to 0.71)" */
+static void add_interval(json_t *cell, double low, double high, int digits)
 {
-    dl2_html_element(html, "td", "%s", dl2_part_fixed(value, digits));
+    if (!isfinite(low))
+        return;
+    dl2_table_interval(cell, low, high);
+    dl2_block_set(cell, "detail", "(%s to %s)", dl2_table_fixed(low, digits),
+                  dl2_table_fixed(high, digits));
 }
 
-const char *dl2_part_badge(enum dl2_verdict verdict)
+void dl2_part_percent(json_t *table, double value, int digits, double low, double high)
 {
-    return verdict == DL2_VERDICT_WITHIN   ? "span class='badge within'"
-           : verdict == DL2_VERDICT_BEYOND ? "span class='badge beyond'"
-                                           : "span class='badge maybe'";
+    add_interval(dl2_table_value(table, value, "%s%s", dl2_table_fixed(value, digits),
+                                 isfinite(value) ? " %" : ""),
+                 low, high, digits);
 }
 
-void dl2_part_estimate(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
+void dl2_part_range(json_t *table, double least, double most, int digits, const char *unit,
+                    const char *none)
 {
-    dl2_html_text(html, dl2_part_fixed(estimate->mean, digits));
-    if (isfinite(estimate->half) && isfinite(estimate->mean))
-        dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits));
-}
-
-void dl2_part_estimate_cell(struct dl2_bytes *html, const struct dl2_estimate *estimate, int digits)
-{
-    dl2_html_markup(html, "<td>");
-    dl2_part_estimate(html, estimate, digits);
-    dl2_html_markup(html, "</td>");
-}
-
-void dl2_part_percent_cell(struct dl2_bytes *html, double value, double low, double high)
-{
-    dl2_html_markup(html, "<td>");
-    dl2_html_format(html, "%s%s", dl2_part_fixed(value, 1), isfinite(value) ? " %" : "");
-    if (isfinite(low))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1),
-                         dl2_part_fixed(high, 1));
-    dl2_html_markup(html, "</td>");
-}
-
-void dl2_part_range_cell(struct dl2_bytes *html, double least, double most, int digits,
-                         const char *unit, const char *none)
-{
-    const char *low = dl2_part_fixed(least, digits), *high = dl2_part_fixed(most, digits);
+    const char *low = dl2_table_fixed(least, digits), *high = dl2_table_fixed(most, digits);
     if (!(most >= least) || !isfinite(most - least))
-        dl2_html_element(html, "td", "%s", none);
-    else if (strcmp(low, high) != 0)
-        dl2_html_element(html, "td", "%s to %s%s", low, high, unit);
+        dl2_table_value(table, NAN, "%s", none);
     else
-        dl2_html_element(html, "td", "%s%s", low, unit);
+        dl2_table_interval(strcmp(low, high)
+                               ? dl2_table_value(table, least, "%s to %s%s", low, high, unit)
+                               : dl2_table_value(table, least, "%s%s", low, unit),
+                           least, most);
 }
 
-void dl2_part_ratio_cell(struct dl2_bytes *html, const struct dl2_ratio *ratio)
+void dl2_part_ratio(json_t *table, double ratio, double low, double high)
 {
-    dl2_html_markup(html, "<td>");
-    dl2_html_text(html, dl2_part_fixed(ratio->ratio, 2));
-    if (isfinite(ratio->ratio) && ratio->spread.freedom > 0)
-        dl2_html_element(html, "small", " (%.2f to %.2f)", dl2_ratio_low(ratio),
-                         dl2_ratio_high(ratio));
-    dl2_html_markup(html, "</td>");
+    add_interval(dl2_table_number(table, ratio, 2), low, high, 2);
 }
 
-void dl2_part_accuracy_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
-                            double value, int digits)
+void dl2_part_accuracy(json_t *table, const struct dl2_accuracy_kind *kind, double value,
+                       int digits)
 {
-    dl2_part_cell(html, dl2_accuracy_shown(kind, value), digits + kind->digits);
+    dl2_table_number(table, dl2_accuracy_shown(kind, value), digits + kind->digits);
 }
 
-void dl2_part_accuracy_estimate_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
-                                     const struct dl2_estimate *accuracy)
+json_t *dl2_part_accuracy_estimate(json_t *table, const struct dl2_accuracy_kind *kind,
+                                   const struct dl2_estimate *accuracy)
 {
     const struct dl2_estimate shown = {dl2_accuracy_shown(kind, accuracy->mean), accuracy->half,
                                        accuracy->count};
-    dl2_part_estimate_cell(html, &shown, 1 + kind->digits);
+    return dl2_part_estimate(table, &shown, 1 + kind->digits);
 }
 
-void dl2_part_interval(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind, double middle,
-                       double low, double high)
+json_t *dl2_part_interval(json_t *table, const struct dl2_accuracy_kind *kind, double middle,
+                          double low, double high)
 {
-    dl2_html_format(html, "%s ", dl2_signed(kind, middle));
-    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(kind, low), dl2_signed(kind, high));
+    json_t *cell =
+        dl2_table_value(table, middle, "%s", isfinite(middle) ? dl2_signed(kind, middle) : "–");
+    if (isfinite(low)) {
+        dl2_table_interval(cell, low, high);
+        dl2_block_set(cell, "detail", "(%s to %s)", dl2_signed(kind, low), dl2_signed(kind, high));
+    }
+    return cell;
 }
 
-void dl2_part_difference_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
-                              const struct dl2_comparison *comparison)
+void dl2_part_difference(json_t *table, const struct dl2_accuracy_kind *kind,
+                         const struct dl2_comparison *comparison)
 {
     const double half = dl2_comparison_half(comparison), middle = comparison->difference;
-    dl2_html_markup(html, "<td class='l'>");
-    if (comparison->verdict != DL2_VERDICT_NONE) {
-        if (isfinite(half))
-            dl2_part_interval(html, kind, middle, middle - half, middle + half);
-        else
-            dl2_html_format(html, "%s ", dl2_signed(kind, middle));
-        dl2_html_markup(html, " ");
-        dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
-                         dl2_verdict_text(comparison->verdict));
-    }
-    dl2_html_markup(html, "</td>");
+    if (comparison->verdict == DL2_VERDICT_NONE)
+        dl2_table_value(table, NAN, "%s", "");
+    else
+        dl2_table_badge(dl2_part_interval(table, kind, middle, middle - half, middle + half),
+                        comparison->verdict, "%s", dl2_verdict_text(comparison->verdict));
 }
 
 const char *dl2_part_variant_name(const char *name)
@@ -251,76 +232,51 @@ const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, 
     return name ? dl2_text("%s%s", words, name) : "";
 }
 
-void dl2_part_arch_heading(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
+void dl2_part_arch_heading(json_t *parent, const struct dl2_page *page, size_t arch)
 {
     if (page->study->arch_count > 1)
-        dl2_html_element(html, "h3", "%s", page->study->archs[arch]);
+        dl2_block_text(parent, "heading", "%s", page->study->archs[arch]);
 }
 
-void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, const char *first)
+json_t *dl2_part_arch_table(json_t *parent, const struct dl2_page *page, const char *first)
 {
-    dl2_table_heads(table, first);
+    json_t *table = dl2_table_add(parent, first);
     dl2_table_heads(table, page->study->arch_count > 1 ? "<network" : "");
+    return table;
 }
 
-void dl2_part_arch_cell(struct dl2_bytes *html, const struct dl2_page *page, size_t arch)
+void dl2_part_arch_cell(json_t *table, const struct dl2_page *page, size_t arch)
 {
     if (page->study->arch_count > 1)
-        dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
+        dl2_table_text(table, "%s", page->study->archs[arch]);
 }
 
-static void open_figures(const struct dl2_part_figures *figures)
+/* The block of the figures, below their note or in their fold. */
+static json_t *open_figures(const struct dl2_part_figures *figures)
 {
-    if (figures->heading)
-        dl2_html_element(figures->html, "h2", "%s", figures->heading);
+    json_t *parent = figures->parent;
     if (figures->note)
-        dl2_html_element(figures->html, "p class='note'", "%s", figures->note);
-    dl2_html_markup(figures->html, figures->heading ? "\n" : "");
-    if (figures->summary) {
-        dl2_html_markup(figures->html, "<details>");
-        dl2_html_element(figures->html, "summary", "%s", figures->summary);
-    }
-    dl2_html_markup(figures->html, "<div class='plots'>\n");
-}
-
-/* The picture, with its title for those who do not see it. */
-static void write_svg(struct dl2_bytes *html, const struct dl2_bytes *svg, const char *title)
-{
-    const char *tag = memmem(svg->data, svg->size, "<svg", 4);
-    if (!tag) {
-        dl2_append(html, svg->data, svg->size);
-        return;
-    }
-    const size_t before = (size_t)(tag + 4 - (const char *)svg->data);
-    dl2_append(html, svg->data, before);
-    dl2_html_markup(html, " role='img' aria-label='");
-    dl2_html_text(html, title);
-    dl2_html_markup(html, "'");
-    dl2_append(html, svg->data + before, svg->size - before);
+        dl2_block_text(parent, "note", "%s", figures->note);
+    if (figures->summary)
+        parent = dl2_block_fold(parent, figures->summary);
+    return dl2_block_add(parent, "figures");
 }
 
 void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail)
 {
-    struct dl2_bytes *html = figures->html;
     DL2_CLEANUP(dl2_bytes_free)
     struct dl2_bytes svg = dl2_plot_draw(plot, figures->page->plotter);
-    if (svg.size) {
-        if (figures->shown++ == 0)
-            open_figures(figures);
-        dl2_html_markup(html, "<figure><figcaption>");
-        dl2_html_text(html, plot->title);
-        if (detail)
-            dl2_html_format(html, " · %s", detail);
-        dl2_html_markup(html, "</figcaption>\n");
-        write_svg(html, &svg, plot->title);
-        dl2_html_markup(html, "</figure>\n");
-    }
-}
-
-void dl2_part_figures_end(struct dl2_part_figures *figures)
-{
-    if (figures->shown)
-        dl2_html_markup(figures->html, figures->summary ? "</div>\n</details>\n" : "</div>\n");
+    if (!svg.size)
+        return;
+    if (!figures->shown)
+        figures->shown = open_figures(figures);
+    json_t *figure = dl2_block_append(figures->shown, "figures", json_object());
+    dl2_block_set(figure, "title", "%s", plot->title);
+    if (detail)
+        dl2_block_set(figure, "detail", "%s", detail);
+    dl2_block_set(figure, "data", "plots/%s.dat", plot->name);
+    dl2_block_set(figure, "script", "plots/%s.gp", plot->name);
+    dl2_block_set(figure, "svg", "%.*s", (int)svg.size, (const char *)svg.data);
 }
 
 json_t *dl2_part_survey(const struct dl2_page *page, struct dl2_error *why)

@@ -14,43 +14,35 @@
 
 extern char **environ;
 
-const struct dl2_plot_colour dl2_plot_colours[] = {
-    {DL2_PLOT_INK, "#d5d9df", NULL},
-    {DL2_PLOT_SOFT_INK, "#a3aab5", NULL},
-    {DL2_PLOT_AXIS, "#6b7280", NULL},
-    {DL2_PLOT_GRID, "#2b3038", NULL},
-    {DL2_PLOT_BAND, "#1d2a23", NULL},
-    {DL2_PLOT_BLUE, "#6ea0f5", "jpeg"},
-    {DL2_PLOT_ORANGE, "#f0a04b", "webp"},
-    {DL2_PLOT_GREEN, "#4cc492", "avif"},
-    {DL2_PLOT_VIOLET, "#bb8be6", "jp2"},
-    {DL2_PLOT_PINK, "#ec7fa8", "png"},
-    {DL2_PLOT_TEAL, "#4fbfd4", ""},
-    {DL2_PLOT_BROWN, "#cdb05a", "ppm"},
-    {DL2_PLOT_RED, "#f0825a", ""},
-    {DL2_PLOT_LIME, "#a6cc52", ""},
-    {NULL, NULL, NULL},
+/* Whose a colour is, the same in all plots; "": of the codecs that have none of their own. */
+static const struct codec_colour {
+    const char *codec, *colour;
+} codec_colours[] = {
+    {"jpeg", DL2_PLOT_BLUE},  {"webp", DL2_PLOT_ORANGE},
+    {"avif", DL2_PLOT_GREEN}, {"jp2", DL2_PLOT_VIOLET},
+    {"png", DL2_PLOT_PINK},   {"", DL2_PLOT_TEAL},
+    {"ppm", DL2_PLOT_BROWN},  {"", DL2_PLOT_RED},
+    {"", DL2_PLOT_LIME},      {NULL, NULL},
 };
 
 /* The first row of a codec from `row` on; NULL: there is none. */
-static const struct dl2_plot_colour *find_colour(const struct dl2_plot_colour *row,
-                                                 const char *codec)
+static const struct codec_colour *find_colour(const struct codec_colour *row, const char *codec)
 {
-    while (row->light && (!row->codec || strcmp(row->codec, codec) != 0))
+    while (row->codec && strcmp(row->codec, codec) != 0)
         row++;
-    return row->light ? row : NULL;
+    return row->codec ? row : NULL;
 }
 
 const char *dl2_plot_codec_colour(const char *codec, size_t number)
 {
-    const struct dl2_plot_colour *own = *codec ? find_colour(dl2_plot_colours, codec) : NULL;
+    const struct codec_colour *own = *codec ? find_colour(codec_colours, codec) : NULL;
     if (own)
-        return own->light;
+        return own->colour;
     for (size_t i = 0; i <= number; i++) {
-        own = find_colour(own ? own + 1 : dl2_plot_colours, "");
-        own = own ? own : find_colour(dl2_plot_colours, "");
+        own = find_colour(own ? own + 1 : codec_colours, "");
+        own = own ? own : find_colour(codec_colours, "");
     }
-    return own->light;
+    return own->colour;
 }
 
 const char *dl2_plot_ramp(size_t i, size_t count)

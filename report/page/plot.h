@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The colours of plots; page.html has those of a dark page, and a plot uses no others. */
 #define DL2_PLOT_INK      "#3a4048"
 #define DL2_PLOT_SOFT_INK "#5b616b"
 #define DL2_PLOT_AXIS     "#8a8f98"
@@ -36,15 +37,6 @@
 #define DL2_PLOT_LIME     "#6b8f1a"
 
 enum { DL2_PLOT_WIDTH = 560, DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels */
-
-/* A colour of the plots, what it is on a dark page, and whose it is. A plot uses no others. */
-struct dl2_plot_colour {
-    const char *light; /* DL2_PLOT_BLUE */
-    const char *dark;
-    const char *codec; /* the same in all plots; "": of those that have none; NULL: of none */
-};
-/* All of them; ends with NULLs. */
-extern const struct dl2_plot_colour dl2_plot_colours[];
 
 /* A codec's colour; `number` (from 0) tells those apart that have none of their own. */
 const char *dl2_plot_codec_colour(const char *codec, size_t number);

@@ -4,7 +4,6 @@
  * images as have its bytes (make study-bytes).
  */
 #include "common/keep.h"
-#include "common/scope.h"
 #include "report/equal_bytes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -77,62 +76,50 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-static void write_rows(struct dl2_table *table, const struct dl2_page *page, size_t arch,
+static void write_rows(json_t *table, const struct dl2_page *page, size_t arch,
                        const struct dl2_equal_bytes *pairs, size_t count)
 {
-    struct dl2_bytes *html = table->html;
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
     for (size_t p = 0; p < count; p++) {
         const struct dl2_equal_bytes *pair = &pairs[p];
+        const double mean = pair->difference.mean, half = pair->difference.half;
         dl2_table_row(table, page->study->variants[pair->variant].name);
-        dl2_part_arch_cell(html, page, arch);
-        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1));
-        dl2_part_accuracy_estimate_cell(html, dl2_study_accuracy(page->study), &pair->accuracy);
-        dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
-        dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1));
-        dl2_part_accuracy_estimate_cell(html, dl2_study_accuracy(page->study),
-                                        &pair->subset_accuracy);
-        const struct dl2_estimate *difference = &pair->difference;
-        dl2_html_markup(html, "<td class='l'>");
-        if (isfinite(difference->mean))
-            dl2_html_text(html, dl2_signed(dl2_study_accuracy(page->study), difference->mean));
-        if (isfinite(difference->mean) && isfinite(difference->half))
-            dl2_html_element(
-                html, "small", " (%s)",
-                dl2_interval(dl2_study_accuracy(page->study), difference->mean, difference->half));
-        dl2_html_markup(html, "</td>");
+        dl2_part_arch_cell(table, page, arch);
+        dl2_part_percent(table, pair->percent, 1, NAN, NAN);
+        dl2_part_accuracy_estimate(table, kind, &pair->accuracy);
+        dl2_table_value(table, pair->subset_images, "%.0f of %.0f", pair->subset_images,
+                        pair->images);
+        dl2_part_percent(table, pair->subset_percent, 1, NAN, NAN);
+        dl2_part_accuracy_estimate(table, kind, &pair->subset_accuracy);
+        dl2_part_interval(table, kind, mean, mean - half, mean + half);
     }
 }
 
-void dl2_section_bytes(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_bytes(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
-    struct dl2_part_figures figures = {
-        .page = page,
-        .html = html,
-        .heading = "Strong compression or fewer images?",
-        .note = "At equal bytes: all images, compressed, against a part of the images as they "
-                "were, the same part of each class. Both are trained alike, for as many epochs; "
-                "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
-    DL2_CLEANUP(dl2_bytes_free)
-    struct dl2_bytes below = DL2_BYTES_INIT; /* the table stands below the plots */
-    struct dl2_table table = {.html = &below};
-    dl2_part_arch_heads(&table, page, "variant");
-    dl2_table_heads(&table, dl2_accuracy_words(dl2_study_accuracy(study),
-                                               "bytes|accuracy, %|images of\nthe original|bytes|"
-                                               "accuracy, %|<compression ahead\nby, points"));
+    struct dl2_part_figures figures = {.page = page, .parent = section};
+    json_t *table = NULL;
+    dl2_block_set(section, "heading", "Strong compression or fewer images?");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
         size_t count;
         const struct dl2_equal_bytes *pairs =
             dl2_equal_bytes_find(study, &page->conditions, study->archs[arch], &count);
-        if (count) {
-            plot_bytes(&figures, arch, pairs, count);
-            write_rows(&table, page, arch, pairs, count);
+        if (!count)
+            continue;
+        if (!table) {
+            dl2_block_text(section, "note",
+                           "At equal bytes: all images, compressed, against a part of the images "
+                           "as they were, the same part of each class. Both are trained alike, for "
+                           "as many epochs; an epoch of fewer images has fewer steps. Bars are "
+                           "95%% intervals over seeds.");
+            table = dl2_part_arch_table(section, page, "variant");
+            dl2_table_heads(table,
+                            dl2_accuracy_words(dl2_study_accuracy(study),
+                                               "bytes|accuracy, %|images of\nthe original|bytes|"
+                                               "accuracy, %|<compression ahead\nby, points"));
         }
+        plot_bytes(&figures, arch, pairs, count);
+        write_rows(table, page, arch, pairs, count);
     }
-    dl2_part_figures_end(&figures);
-    if (table.rows && !figures.shown) /* without gnuplot */
-        dl2_html_element(html, "h2", "%s", figures.heading);
-    dl2_table_end(&table);
-    if (table.rows)
-        dl2_append(html, below.data, below.size);
 }

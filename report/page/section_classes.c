@@ -62,62 +62,49 @@ static void class_plot(struct dl2_part_figures *figures, size_t arch, size_t v,
 enum { MAX_ROWS = 10 }; /* of a table: the worst */
 
 /* A row for each variant: harms[study->variant_count]. */
-static void class_table_of_variants(struct dl2_bytes *html, const struct dl2_study *study,
+static void class_table_of_variants(json_t *parent, const struct dl2_study *study,
                                     const struct dl2_classes *classes,
                                     const struct dl2_class_harm *harms)
 {
     char losers[1024];
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variant|loss not\nexcluded, points|<by the interval of|"
-                            "<worst measured|<shown to lose");
+    json_t *table = dl2_table_add(parent, "variant|loss not\nexcluded, points|<by the interval of|"
+                                          "<worst measured|<shown to lose");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_class_harm *harm = &harms[v];
         if (!harm->judged)
             continue;
         const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
-        dl2_table_row(&table, study->variants[v].name);
-        dl2_part_cell(html, harm->bound, 1);
-        dl2_html_element(html, "td class='l'", "%s, %zu images", classes->names[bounding->class],
-                         bounding->images);
-        dl2_html_element(html, "td class='l'", "%s, %s", classes->names[harm->changes[0].class],
-                         dl2_signed(&dl2_accuracy_top1, harm->changes[0].difference));
-        dl2_html_markup(html, "<td class='l'>");
+        dl2_table_row(table, study->variants[v].name);
+        dl2_table_number(table, harm->bound, 1);
+        dl2_table_text(table, "%s, %zu images", classes->names[bounding->class], bounding->images);
+        dl2_table_text(table, "%s, %s", classes->names[harm->changes[0].class],
+                       dl2_signed(&dl2_accuracy_top1, harm->changes[0].difference));
         dl2_class_harm_losers(harm, classes, losers, sizeof losers);
-        dl2_html_text(html, losers[0] ? losers : "none");
-        dl2_html_markup(html, "</td>");
+        dl2_table_text(table, "%s", losers[0] ? losers : "none");
     }
-    dl2_table_end(&table);
 }
 
 /* The worst classes of a variant. */
-static void class_table(struct dl2_bytes *html, const struct dl2_classes *classes,
+static void class_table(json_t *parent, const struct dl2_classes *classes,
                         const struct dl2_class_harm *harm)
 {
     const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "class|validation\nimages|original&#39;s\nrecall, %|"
-                            "<difference, points");
+    json_t *table = dl2_table_add(parent, "class|validation\nimages|original's\nrecall, %|"
+                                          "<difference, points");
     for (size_t c = 0; c < rows; c++) {
         const struct dl2_class_change *change = &harm->changes[c];
-        dl2_table_row(&table, classes->names[change->class]);
-        dl2_html_element(html, "td", "%zu", change->images);
-        dl2_part_cell(html, change->original, 1);
-        dl2_html_markup(html, "<td class='l'>");
-        dl2_part_interval(html, &dl2_accuracy_top1, change->difference, change->low, change->high);
-        if (change->loses) {
-            dl2_html_markup(html, " ");
-            dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "loses");
-        }
-        dl2_html_markup(html, "</td>");
+        dl2_table_row(table, classes->names[change->class]);
+        dl2_table_number(table, (double)change->images, 0);
+        dl2_table_number(table, change->original, 1);
+        json_t *cell = dl2_part_interval(table, &dl2_accuracy_top1, change->difference, change->low,
+                                         change->high);
+        if (change->loses)
+            dl2_table_badge(cell, DL2_VERDICT_BEYOND, "loses");
     }
-    dl2_table_end(&table);
-    if (rows == harm->judged)
-        dl2_html_markup(html, "<p></p>\n");
-    else
-        dl2_html_element(html, "p class='note'",
-                         "The %zu worst by measurement; %zu other classes are left out of the "
-                         "table.",
-                         rows, harm->judged - rows);
+    if (rows < harm->judged)
+        dl2_block_text(parent, "note",
+                       "The %zu worst by measurement; %zu other classes are left out of the table.",
+                       rows, harm->judged - rows);
 }
 
 /* ---- The section */
@@ -130,58 +117,43 @@ struct view {
     struct dl2_class_harm *harms; /* [variant_count] */
 };
 
-static void write_verdict(struct dl2_bytes *html, const struct view *view, size_t v)
-{
-    char text[4096];
-    dl2_class_harm_say(&view->harms[v], &view->classes, text, sizeof text);
-    dl2_html_markup(html, "<p>");
-    dl2_html_element(html, "strong", "%s:", view->page->study->variants[v].name);
-    dl2_html_format(html, " %s", text);
-    dl2_html_markup(html, "</p>\n");
-}
-
-static void write_network(struct dl2_bytes *html, const struct view *view, size_t shown)
+static void write_network(json_t *section, const struct view *view, size_t shown)
 {
     const struct dl2_study *study = view->page->study;
-    struct dl2_part_figures figures = {.page = view->page, .html = html};
-    dl2_part_arch_heading(html, view->page, view->arch);
-    write_verdict(html, view, shown);
-    class_table(html, &view->classes, &view->harms[shown]);
+    struct dl2_part_figures figures = {.page = view->page, .parent = section};
+    char words[4096];
+    dl2_part_arch_heading(section, view->page, view->arch);
+    json_t *text = dl2_block_add(section, "paragraph");
+    dl2_class_harm_say(&view->harms[shown], &view->classes, words, sizeof words);
+    dl2_block_mark(text, "strong", "%s:", study->variants[shown].name);
+    dl2_block_say(text, " %s", words);
+    class_table(section, &view->classes, &view->harms[shown]);
     class_plot(&figures, view->arch, shown, &view->classes, &view->harms[shown]);
-    dl2_part_figures_end(&figures);
-    dl2_html_markup(html, "<details><summary>Classes, every variant</summary>\n");
-    class_table_of_variants(html, study, &view->classes, view->harms);
+    json_t *fold = dl2_block_fold(section, "Classes, every variant");
+    class_table_of_variants(fold, study, &view->classes, view->harms);
     for (size_t v = 0; v < study->variant_count; v++)
         if (v != shown && view->harms[v].judged) {
-            dl2_html_element(html, "h4", "%s", study->variants[v].name);
-            class_table(html, &view->classes, &view->harms[v]);
+            dl2_block_text(fold, "heading", "%s", study->variants[v].name);
+            class_table(fold, &view->classes, &view->harms[v]);
         }
-    dl2_html_markup(html, "</details>\n");
 }
 
-static void write_note(struct dl2_bytes *html)
-{
-    dl2_html_markup(
-        html, "<p class='note'>Recall is the share of a class&#39;s validation images whose class "
-              "the network found. Intervals are 95%, of each class by itself, with both sources "
-              "of chance. The loss that is not excluded is the lowest end of all of them, which "
-              "holds in at least 97.5% of such studies, of each variant by itself. “Shown to "
-              "lose” holds for all classes of a variant together, so that an interval below 0 is "
-              "not enough.</p>\n");
-}
-
-void dl2_section_classes(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_classes(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
-    bool any = false;
+    dl2_block_set(section, "heading", "Which classes lose");
     for (size_t a = 0; a < study->arch_count; a++) {
         const struct dl2_page_classes *found = &page->classes[a];
-        if (found->shown == study->variant_count || found->classes.count < 2)
-            continue;
-        dl2_html_markup(html, any ? "" : "<h2 id='classes'>Which classes lose</h2>\n");
-        write_network(html, &(struct view){page, a, found->classes, found->harms}, found->shown);
-        any = true;
+        if (found->shown < study->variant_count && found->classes.count > 1)
+            write_network(section, &(struct view){page, a, found->classes, found->harms},
+                          found->shown);
     }
-    if (any)
-        write_note(html);
+    if (!dl2_block_is_empty(section))
+        dl2_block_text(section, "note",
+                       "Recall is the share of a class's validation images whose class the network "
+                       "found. Intervals are 95%%, of each class by itself, with both sources of "
+                       "chance. The loss that is not excluded is the lowest end of all of them, "
+                       "which holds in at least 97.5%% of such studies, of each variant by itself. "
+                       "“Shown to lose” holds for all classes of a variant together, so that an "
+                       "interval below 0 is not enough.");
 }

@@ -6,9 +6,8 @@
 
 #include <math.h>
 
-static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first)
+static void write_codec(json_t *table, const struct dl2_study *study, size_t first)
 {
-    struct dl2_bytes *html = table->html;
     const size_t end = dl2_study_end_of_codec(study, first);
     dl2_table_row(table, study->variants[first].codec);
     double encoding[2] = {INFINITY, -INFINITY}, loading[2] = {INFINITY, -INFINITY};
@@ -24,8 +23,8 @@ static void write_codec(struct dl2_table *table, const struct dl2_study *study, 
             loading[1] = fmax(loading[1], variant->load_rate);
         }
     }
-    dl2_part_range_cell(html, encoding[0], encoding[1], 1, "", "–");
-    dl2_part_range_cell(html, loading[0], loading[1], 0, "", "–");
+    dl2_part_range(table, encoding[0], encoding[1], 1, "", "–");
+    dl2_part_range(table, loading[0], loading[1], 0, "", "–");
 }
 
 static void plot_loading(struct dl2_part_figures *figures)
@@ -55,7 +54,7 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_part_figure(figures, &plot, NULL);
 }
 
-void dl2_section_codecs(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_codecs(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
     size_t codecs = 0;
@@ -67,19 +66,15 @@ void dl2_section_codecs(const struct dl2_page *page, struct dl2_bytes *html)
     }
     if (codecs < 2)
         return;
-    dl2_html_markup(html, "<h2>Codecs</h2>\n");
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "codec|encoding,\nCPU ms an image|loads, img/s\nand core");
+    dl2_block_set(section, "heading", "Codecs");
+    json_t *table =
+        dl2_table_add(section, "codec|encoding,\nCPU ms an image|loads, img/s\nand core");
     for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
-            write_codec(&table, study, v);
-    dl2_table_end(&table);
-    dl2_html_markup(html, "<p class='note'>Ranges are over the qualities.");
-    if (external)
-        dl2_html_markup(html, " An external codec starts a process for each image, which counts in "
-                              "encoding and loading.");
-    dl2_html_markup(html, "</p>\n");
-    struct dl2_part_figures figures = {.page = page, .html = html};
-    plot_loading(&figures);
-    dl2_part_figures_end(&figures);
+            write_codec(table, study, v);
+    dl2_block_text(section, "note", "Ranges are over the qualities.%s",
+                   external ? " An external codec starts a process for each image, which counts in "
+                              "encoding and loading."
+                            : "");
+    plot_loading(&(struct dl2_part_figures){.page = page, .parent = section});
 }

@@ -132,24 +132,22 @@ static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool sp
     dl2_part_figure(figures, &plot, NULL);
 }
 
-void dl2_section_distortion(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_distortion(const struct dl2_page *page, json_t *section)
 {
     const size_t count = page->scores.metrics.count;
     struct dl2_part_figures means = {
         .page = page,
-        .html = html,
-        .heading = "Rate and distortion",
+        .parent = section,
         .note = "Means over the images; bands are their 95% intervals, each image by itself. Where "
                 "no scores of single images are there, no band is drawn. Numbers are qualities."};
+    dl2_block_set(section, "heading", "Rate and distortion");
     for (size_t m = 0; m < count; m++)
         plot_metric(&means, m, false);
-    dl2_part_figures_end(&means);
     struct dl2_part_figures spreads = {
         .page = page,
-        .html = html,
+        .parent = section,
         .summary = "Spread over the images: medians, with half of the images in the thick line "
                    "and 90% in the thin one"};
     for (size_t m = 0; m < count && page->scores.count; m++)
         plot_metric(&spreads, m, true);
-    dl2_part_figures_end(&spreads);
 }

@@ -6,19 +6,18 @@
 
 #include <math.h>
 
-static void write_row(struct dl2_table *table, const struct dl2_accuracy_kind *kind,
+static void write_row(json_t *table, const struct dl2_accuracy_kind *kind,
                       const struct dl2_study_variant *variant, const struct dl2_forecast *forecast,
                       const struct dl2_comparison *comparison)
 {
     const struct dl2_estimate tuned = {forecast->tuned, forecast->half, 1};
     const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
                                          comparison->pairs};
-    struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(variant->name));
-    dl2_part_cell(html, 100 * variant->ratio, 1);
-    dl2_part_cell(html, forecast->as_is, 1 + kind->digits);
-    dl2_part_estimate_cell(html, &tuned, 1 + kind->digits);
-    dl2_part_estimate_cell(html, &trained, 1 + kind->digits);
+    dl2_table_number(table, 100 * variant->ratio, 1);
+    dl2_table_number(table, forecast->as_is, 1 + kind->digits);
+    dl2_part_estimate(table, &tuned, 1 + kind->digits);
+    dl2_part_estimate(table, &trained, 1 + kind->digits);
 }
 
 /* Measured against forecast, where variants were trained on. */
@@ -67,44 +66,32 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-static void write_forecasts(const struct dl2_page *page, struct dl2_bytes *html, size_t arch,
-                            const struct dl2_forecast *forecasts)
+void dl2_section_forecast(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
-    dl2_part_arch_heading(html, page, arch);
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variant|size, %|without tuning|tuned|trained");
-    for (size_t v = 0; v < study->variant_count; v++)
-        if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
-            write_row(&table, page->analyses[arch].kind, &study->variants[v], &forecasts[v],
-                      &page->analyses[arch].comparisons[v]);
-    dl2_table_end(&table);
-}
-
-void dl2_section_forecast(const struct dl2_page *page, struct dl2_bytes *html)
-{
-    const struct dl2_study *study = page->study;
-    struct dl2_part_figures figures = {.page = page, .html = html};
-    bool any = false;
+    struct dl2_part_figures figures = {.page = page, .parent = section};
+    dl2_block_set(section, "heading", "Before training on a variant");
     for (size_t a = 0; a < study->arch_count; a++) {
         const struct dl2_forecast *forecasts =
             dl2_forecast_make(study, &page->conditions, study->archs[a]);
         if (!dl2_forecast_any(study, forecasts))
             continue;
-        if (!any)
-            dl2_html_markup(
-                html,
+        if (dl2_block_is_empty(section))
+            dl2_block_text(
+                section, "paragraph", "%s",
                 dl2_accuracy_words(
                     dl2_study_accuracy(study),
-                    "<h2>Before training on a variant</h2>\n<p>What each variant loses against "
-                    "the original, in points of accuracy, from networks that were trained on the "
-                    "original: validated on the variant without tuning, and tuned on it, against "
-                    "as much tuning on the original. It tells which variants to train on first. "
-                    "The last column is what training on the variant from the start lost, where it "
-                    "was done. Intervals are 95%.</p>\n"));
-        any = true;
-        write_forecasts(page, html, a, forecasts);
+                    "What each variant loses against the original, in points of accuracy, from "
+                    "networks that were trained on the original: validated on the variant without "
+                    "tuning, and tuned on it, against as much tuning on the original. It tells "
+                    "which variants to train on first. The last column is what training on the "
+                    "variant from the start lost, where it was done. Intervals are 95%."));
+        dl2_part_arch_heading(section, page, a);
+        json_t *table = dl2_table_add(section, "variant|size, %|without tuning|tuned|trained");
+        for (size_t v = 0; v < study->variant_count; v++)
+            if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
+                write_row(table, page->analyses[a].kind, &study->variants[v], &forecasts[v],
+                          &page->analyses[a].comparisons[v]);
         plot_forecast(&figures, a, forecasts);
     }
-    dl2_part_figures_end(&figures);
 }

@@ -161,18 +161,19 @@ static void loading_plots(struct dl2_part_figures *figures, double *scratch, siz
 
 /* ---- The section */
 
-static void write_heads(struct dl2_table *table, const struct dl2_loading *loading)
+static json_t *begin_table(json_t *section, const struct dl2_loading *loading)
 {
-    dl2_table_heads(table, "variant|<storage|loads,\nimg/s");
+    json_t *table = dl2_table_add(section, "variant|<storage|loads,\nimg/s");
     for (size_t a = 0; a < loading->network_count; a++) {
         dl2_table_head(table, "%s,\nimg/s",
                        loading->network_count > 1 ? loading->networks[a] : "trains");
         dl2_table_heads(table, "waiting\nfor data, %");
     }
+    return table;
 }
 
 /* A row for each variant that was measured with the setup. */
-static void write_rows(struct dl2_table *table, const struct dl2_page *page,
+static void write_rows(json_t *table, const struct dl2_page *page,
                        const struct dl2_loading_setup *setup, double *scratch)
 {
     const struct dl2_study *study = page->study;
@@ -182,36 +183,20 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page,
         struct dl2_estimate own = dl2_rounds_mean(&setup->rounds, NULL, name,
                                                   offsetof(struct dl2_round, rate), 1, scratch);
         dl2_table_row(table, dl2_part_variant_name(name));
-        dl2_html_markup(table->html, "<td class='l'>");
-        dl2_html_text(table->html, setup->storage);
-        dl2_html_markup(table->html, "</td>");
-        dl2_part_estimate_cell(table->html, &own, 0);
+        dl2_table_text(table, "%s", setup->storage);
+        dl2_part_estimate(table, &own, 0);
         for (size_t a = 0; a < loading->network_count; a++) {
             own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
                                   offsetof(struct dl2_round, rate), 1, scratch);
-            dl2_part_estimate_cell(table->html, &own, 0);
+            dl2_part_estimate(table, &own, 0);
             own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
                                   offsetof(struct dl2_round, stall), 100, scratch);
-            dl2_part_estimate_cell(table->html, &own, 1);
+            dl2_part_estimate(table, &own, 1);
         }
     }
 }
 
-static void write_table(struct dl2_bytes *html, const struct dl2_page *page, double *scratch)
-{
-    const struct dl2_loading *loading = &page->loading;
-    struct dl2_table table = {.html = html};
-    write_heads(&table, loading);
-    for (size_t i = 0; i < loading->count; i++) {
-        const struct dl2_loading_setup *setup =
-            &loading->items[dl2_loading_last_of_storage(loading, i)];
-        if (!dl2_loading_caches(setup) && dl2_loading_starts_storage(loading, i))
-            write_rows(&table, page, setup, scratch);
-    }
-    dl2_table_end(&table);
-}
-
-void dl2_section_loading(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_loading(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_loading *loading = &page->loading;
     const size_t rounds = dl2_loading_rounds(loading);
@@ -219,21 +204,25 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_bytes *html)
         return;
     DL2_AUTO_FREE double *scratch = dl2_room(rounds, sizeof *scratch, "rounds");
     DL2_AUTO_FREE size_t *setups = dl2_room(loading->count, sizeof *setups, "storages");
-    dl2_html_markup(html, "<h2>Loading, by storage</h2>\n");
-    write_table(html, page, scratch);
-    dl2_html_markup(
-        html, "<p class='note'>With the most workers that were tried; means over rounds with "
-              "95% intervals. Memory: the files are in the page cache. Disk: they are evicted "
-              "from it before each epoch, so a host or a controller may still cache them. "
-              "memory-SIZE: so much memory for the process and its page cache together, of which "
-              "cache-SIZE is the loader's cache. Any other storage holds a copy, which is "
-              "evicted likewise if it is a folder. "
-              "Memory for images keeps encoded images from the first epoch on. ");
+    dl2_block_set(section, "heading", "Loading, by storage");
+    json_t *table = begin_table(section, loading);
+    for (size_t i = 0; i < loading->count; i++) {
+        const struct dl2_loading_setup *setup =
+            &loading->items[dl2_loading_last_of_storage(loading, i)];
+        if (!dl2_loading_caches(setup) && dl2_loading_starts_storage(loading, i))
+            write_rows(table, page, setup, scratch);
+    }
+    json_t *text = dl2_block_text(
+        section, "note",
+        "With the most workers that were tried; means over rounds with 95%% intervals. Memory: the "
+        "files are in the page cache. Disk: they are evicted from it before each epoch, so a host "
+        "or a controller may still cache them. memory-SIZE: so much memory for the process and its "
+        "page cache together, of which cache-SIZE is the loader's cache. Any other storage holds a "
+        "copy, which is evicted likewise if it is a folder. Memory for images keeps encoded images "
+        "from the first epoch on. ");
     if (dl2_loading_resident(loading) > 0.01)
-        dl2_html_format(html, "Up to %.0f%% of the files could not be evicted. ",
-                        100 * dl2_loading_resident(loading));
-    dl2_html_markup(html, "</p>\n");
-    struct dl2_part_figures figures = {.page = page, .html = html};
+        dl2_block_say(text, "Up to %.0f%% of the files could not be evicted. ",
+                      100 * dl2_loading_resident(loading));
+    struct dl2_part_figures figures = {.page = page, .parent = section};
     loading_plots(&figures, scratch, setups);
-    dl2_part_figures_end(&figures);
 }

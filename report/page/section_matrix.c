@@ -5,29 +5,21 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 
-static void write_cell(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+static void write_cell(json_t *table, const struct dl2_accuracy_kind *kind,
                        const struct dl2_matrix *matrix, size_t row, size_t column)
 {
-    const struct dl2_estimate *cell = &matrix->cells[row * matrix->columns + column];
-    const double difference = cell->mean - matrix->original;
-    char tag[160] = "";
-    if (cell->count && isfinite(difference) && matrix->most > 0 && column < matrix->compared)
-        snprintf(tag, sizeof tag,
-                 " style='background:color-mix(in srgb,var(--%s) %.0f%%,var(--card))'",
-                 difference < 0 ? "bad" : "good", 45 * fabs(difference) / matrix->most);
-    dl2_html_markup(html, dl2_matrix_own(matrix, row) == column ? "<td class='own'" : "<td");
-    dl2_html_markup(html, tag);
-    dl2_html_markup(html, ">");
-    const struct dl2_estimate shown = {dl2_accuracy_shown(kind, cell->mean), cell->half,
-                                       cell->count};
-    dl2_part_estimate(html, &shown, 1 + kind->digits);
-    dl2_html_markup(html, "</td>");
+    const struct dl2_estimate *own = &matrix->cells[row * matrix->columns + column];
+    const double difference = own->mean - matrix->original;
+    json_t *cell = dl2_part_accuracy_estimate(table, kind, own);
+    if (own->count && isfinite(difference) && matrix->most > 0 && column < matrix->compared)
+        dl2_table_shade(cell, difference / matrix->most);
+    if (dl2_matrix_own(matrix, row) == column)
+        dl2_block_flag(cell, "own");
 }
 
 /* What the most compressed variant shows. */
-static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study,
+static void write_sentence(json_t *text, const struct dl2_study *study,
                            const struct dl2_matrix *matrix)
 {
     const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
@@ -44,8 +36,8 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study
     const double own = matrix->cells[least * count + least].mean - matrix->original;
     const double back = matrix->cells[least * count + raw].mean - matrix->original;
     if (isfinite(strange + own + back))
-        dl2_html_format(
-            html,
+        dl2_block_say(
+            text,
             dl2_accuracy_words(
                 kind,
                 " On the images of %s, the smallest, a network that was trained on the original "
@@ -55,40 +47,40 @@ static void write_sentence(struct dl2_bytes *html, const struct dl2_study *study
             dl2_signed(kind, own), dl2_signed(kind, back));
 }
 
-static void write_matrix(struct dl2_bytes *html, const struct dl2_page *page, size_t a,
+static void write_matrix(json_t *section, const struct dl2_page *page, size_t a,
                          const struct dl2_matrix *matrix)
 {
-    struct dl2_table table = {.html = html, .attributes = " class='heat'"};
-    dl2_html_element(html, "h2", "Trained on one, validated on another%s",
-                     dl2_part_arch_after(page, ": ", a));
-    dl2_table_heads(&table, "trained on");
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
+    dl2_part_arch_heading(section, page, a);
+    json_t *table = dl2_table_add(section, "trained on");
+    dl2_block_set(table, "shades", "change");
     for (size_t c = 0; c < matrix->columns; c++)
         if (matrix->has_column[c])
-            dl2_table_head(&table, "%s", matrix->names[c]);
+            dl2_table_head(table, "%s", matrix->names[c]);
     for (size_t row = 0; row < matrix->rows; row++) {
         if (!matrix->has_row[row])
             continue;
-        dl2_table_row(&table, dl2_part_variant_name(page->study->variants[row].name));
+        dl2_table_row(table, dl2_part_variant_name(page->study->variants[row].name));
         for (size_t c = 0; c < matrix->columns; c++)
             if (matrix->has_column[c])
-                write_cell(html, dl2_study_accuracy(page->study), matrix, row, c);
+                write_cell(table, kind, matrix, row, c);
     }
-    dl2_table_end(&table);
-    dl2_html_markup(
-        html, dl2_accuracy_words(
-                  dl2_study_accuracy(page->study),
-                  "<p class='note'>Accuracy, percent: means over seeds with 95% intervals. Red is "
-                  "worse than a network that was trained on the original is on the original, green "
-                  "is better, outlined are a variant's own images."));
-    write_sentence(html, page->study, matrix);
-    dl2_html_markup(html, "</p>\n");
+    json_t *text = dl2_block_text(
+        section, "note", "%s",
+        dl2_accuracy_words(
+            kind,
+            "Accuracy, percent: means over seeds with 95% intervals. Red is worse than a network "
+            "that was trained on the original is on the original, green is better, outlined are a "
+            "variant's own images."));
+    write_sentence(text, page->study, matrix);
 }
 
-void dl2_section_matrix(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_matrix(const struct dl2_page *page, json_t *section)
 {
+    dl2_block_set(section, "heading", "Trained on one, validated on another");
     for (size_t a = 0; a < page->study->arch_count; a++) {
         const struct dl2_matrix matrix = dl2_matrix_make(page->study, page->study->archs[a]);
         if (matrix.columns)
-            write_matrix(html, page, a, &matrix);
+            write_matrix(section, page, a, &matrix);
     }
 }

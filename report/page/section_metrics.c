@@ -4,7 +4,6 @@
 #include "common/scope.h"
 #include "report/metric_trust.h"
 #include "report/page/accuracy_plot.h"
-#include "report/page/html.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -13,16 +12,6 @@
 #include <string.h>
 
 /* ---- A table of the images that variants break, against the metrics' scores of them */
-
-static void write_share(struct dl2_bytes *html, double worse, double low, double high)
-{
-    dl2_html_markup(html, "<td>");
-    dl2_html_text(html, dl2_part_fixed(worse, 2));
-    if (isfinite(worse))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2),
-                         dl2_part_fixed(high, 2));
-    dl2_html_markup(html, "</td>");
-}
 
 /* SSIM where it was scored, else the first metric. */
 static size_t main_metric(const struct dl2_metric_names *metrics)
@@ -34,7 +23,7 @@ static size_t main_metric(const struct dl2_metric_names *metrics)
 }
 
 /* The table of one network: breakages[variant_count]. Writes nothing where none is known. */
-static void breakage_table(struct dl2_bytes *html, const struct dl2_study *study,
+static void breakage_table(json_t *parent, const struct dl2_study *study,
                            const struct dl2_metric_names *metrics,
                            const struct dl2_breakage *breakages)
 {
@@ -44,118 +33,107 @@ static void breakage_table(struct dl2_bytes *html, const struct dl2_study *study
         any |= breakages[v].seeds && breakages[v].metrics[first].kept;
     if (!any)
         return;
-    struct dl2_table table = {.html = html};
-    dl2_html_markup(html,
-                    "<h3>Are the images that a variant breaks those that it scores low?</h3>");
-    dl2_table_heads(&table, "variant|images\nbroken|mended|kept");
-    dl2_table_head(&table, "median, broken:\n%s", dl2_metric_title(study, metrics->names[first]));
-    dl2_table_head(&table, "median, kept:\n%s", dl2_metric_title(study, metrics->names[first]));
+    dl2_block_text(parent, "heading",
+                   "Are the images that a variant breaks those that it scores low?");
+    json_t *table = dl2_table_add(parent, "variant|images\nbroken|mended|kept");
+    dl2_table_head(table, "median, broken:\n%s", dl2_metric_title(study, metrics->names[first]));
+    dl2_table_head(table, "median, kept:\n%s", dl2_metric_title(study, metrics->names[first]));
     for (size_t m = 0; m < metrics->count; m++)
-        dl2_table_head(&table, "broken worse:\n%s", dl2_metric_title(study, metrics->names[m]));
+        dl2_table_head(table, "broken worse:\n%s", dl2_metric_title(study, metrics->names[m]));
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_breakage *breakage = &breakages[v];
         if (!breakage->seeds)
             continue;
-        dl2_table_row(&table, study->variants[v].name);
-        dl2_html_element(html, "td", "%zu", breakage->broken);
-        dl2_html_element(html, "td", "%zu", breakage->mended);
-        dl2_html_element(html, "td", "%zu", breakage->kept);
-        dl2_part_cell(html, breakage->metrics[first].broken_median, 4);
-        dl2_part_cell(html, breakage->metrics[first].kept_median, 4);
+        dl2_table_row(table, study->variants[v].name);
+        dl2_table_number(table, (double)breakage->broken, 0);
+        dl2_table_number(table, (double)breakage->mended, 0);
+        dl2_table_number(table, (double)breakage->kept, 0);
+        dl2_table_number(table, breakage->metrics[first].broken_median, 4);
+        dl2_table_number(table, breakage->metrics[first].kept_median, 4);
         for (size_t m = 0; m < metrics->count; m++)
-            write_share(html, breakage->metrics[m].worse, breakage->metrics[m].low,
-                        breakage->metrics[m].high);
+            dl2_part_ratio(table, breakage->metrics[m].worse, breakage->metrics[m].low,
+                           breakage->metrics[m].high);
     }
-    dl2_table_end(&table);
-    dl2_html_markup(
-        html, "<p class='note'>A variant breaks a validation image if the "
-              "network trained on the original gets it right and the one trained on the variant "
-              "gets it wrong, in more than half of the seeds. Mended is the reverse, which chance "
-              "alone brings about: where a variant breaks no more than it mends, it does no harm "
-              "that can be seen. Kept are those which the original gets right in more than half "
-              "of the seeds, without the broken. “Broken worse” is the probability that a broken "
-              "image has a worse score than a kept one (Mann-Whitney; 0.5 is chance), with its 95% "
-              "interval (Newcombe 2006, method 5), which tells of the choice of images.</p>\n");
+    dl2_block_text(
+        parent, "note",
+        "A variant breaks a validation image if the network trained on the original gets it right "
+        "and the one trained on the variant gets it wrong, in more than half of the seeds. Mended "
+        "is the reverse, which chance alone brings about: where a variant breaks no more than it "
+        "mends, it does no harm that can be seen. Kept are those which the original gets right in "
+        "more than half of the seeds, without the broken. “Broken worse” is the probability that a "
+        "broken image has a worse score than a kept one (Mann-Whitney; 0.5 is chance), with its "
+        "95%% interval (Newcombe 2006, method 5), which tells of the choice of images.");
 }
 
 /* ---- Tables of metrics, of one network: how they order the variants, and all their figures */
 
-static void write_figure_title(struct dl2_bytes *html, const struct dl2_study *study,
-                               const struct dl2_guide *figure)
+static const char *title_of(const struct dl2_study *study, const struct dl2_guide *figure)
 {
-    dl2_html_format(html, "%s",
-                    figure->metric ? dl2_metric_title(study, figure->metric) : "bits per pixel");
-    if (figure->metric)
-        dl2_html_element(html, "small", " %s", figure->title);
+    return figure->metric ? dl2_metric_title(study, figure->metric) : "bits per pixel";
 }
 
-static void ranking_table(struct dl2_bytes *html, const struct dl2_study *study,
+static void ranking_table(json_t *parent, const struct dl2_study *study,
                           const struct dl2_guides *guides)
 {
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(
-        &table, dl2_accuracy_words(dl2_study_accuracy(study),
+    json_t *table = dl2_table_add(
+        parent, dl2_accuracy_words(dl2_study_accuracy(study),
                                    "variants ordered by|Kendall's tau\nwith accuracy|interval|"
                                    "pairs ordered\nas by accuracy|of those that\nare told apart"));
     for (size_t i = 0; i < guides->count; i++) {
         const struct dl2_ranking *ranking = &guides->items[i].ranking;
         if (!isfinite(ranking->tau))
             continue;
-        dl2_table_bare_row(&table, "");
-        dl2_html_markup(html, "<th scope='row'>");
-        write_figure_title(html, study, &guides->items[i]);
-        dl2_html_markup(html, "</th>");
-        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2));
-        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2),
-                         dl2_part_fixed(ranking->high, 2));
-        dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
-        dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
+        json_t *row = dl2_table_row(table, title_of(study, &guides->items[i]));
+        if (guides->items[i].metric)
+            dl2_block_set(json_array_get(json_object_get(row, "cells"), 0), "detail", "%s",
+                          guides->items[i].title);
+        dl2_table_number(table, ranking->tau, 2);
+        dl2_table_interval(dl2_table_value(table, ranking->low, "%s to %s",
+                                           dl2_table_fixed(ranking->low, 2),
+                                           dl2_table_fixed(ranking->high, 2)),
+                           ranking->low, ranking->high);
+        dl2_table_value(table, (double)ranking->alike, "%zu of %zu", ranking->alike,
+                        ranking->pairs);
+        dl2_table_value(table, (double)ranking->told_alike, "%zu of %zu", ranking->told_alike,
+                        ranking->told);
     }
-    dl2_table_end(&table);
 }
 
 /* Every metric of every variant, beside the change in accuracy; folded up. */
-static void metric_table(struct dl2_bytes *html, const struct dl2_study *study,
+static void metric_table(json_t *parent, const struct dl2_study *study,
                          const struct dl2_analysis *analysis, const struct dl2_guides *guides)
 {
-    struct dl2_table table = {.html = html};
-    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
-    dl2_table_heads(
-        &table, dl2_accuracy_words(analysis->kind, "variant|accuracy, points\nto the original"));
-    for (size_t i = 0; i < guides->count; i++) {
-        dl2_html_markup(html, "<th scope='col'>");
-        write_figure_title(html, study, &guides->items[i]);
-        dl2_html_markup(html, "</th>");
-    }
+    json_t *table = dl2_table_add(
+        dl2_block_fold(parent, "Every metric of every variant"),
+        dl2_accuracy_words(analysis->kind, "variant|accuracy, points\nto the original"));
+    for (size_t i = 0; i < guides->count; i++)
+        dl2_table_head(table, "%s\n%s", title_of(study, &guides->items[i]),
+                       guides->items[i].metric ? guides->items[i].title : "");
     for (size_t v = 0; v < study->variant_count; v++) {
-        const double difference = analysis->comparisons[v].difference;
         if (!study->variants[v].scored)
             continue;
-        dl2_table_row(&table, study->variants[v].name);
-        dl2_html_element(html, "td", "%s",
-                         isfinite(difference) ? dl2_signed(analysis->kind, difference) : "–");
+        dl2_table_row(table, study->variants[v].name);
+        dl2_part_interval(table, analysis->kind, analysis->comparisons[v].difference, NAN, NAN);
         for (size_t i = 0; i < guides->count; i++) {
             const double value = dl2_guide_value(&guides->items[i], &study->variants[v]);
             if (isinf(value))
-                dl2_html_markup(html, "<td>lossless</td>");
+                dl2_table_text(table, "lossless");
             else
-                dl2_part_cell(html, value, fabs(value) < 2 ? 4 : 2);
+                dl2_table_number(table, value, fabs(value) < 2 ? 4 : 2);
         }
     }
-    dl2_table_end(&table);
-    dl2_html_markup(html, "</details>\n");
 }
 
 /* ---- The section */
 
-static void write_notes(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+static void write_notes(json_t *text, const struct dl2_accuracy_kind *kind,
                         const struct dl2_accuracy_order *order)
 {
-    dl2_html_format(html, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
-                          "reverse. ");
+    dl2_block_say(text, "Kendall's tau-b is 1 for the same order, 0 for chance, −1 for the "
+                        "reverse. ");
     if (order->signs)
-        dl2_html_format(
-            html,
+        dl2_block_say(
+            text,
             dl2_accuracy_words(
                 kind,
                 "Two variants are told apart if the 95%% interval of the difference between their "
@@ -165,8 +143,7 @@ static void write_notes(struct dl2_bytes *html, const struct dl2_accuracy_kind *
             order->images ? " and the choice of images"
                           : " alone (without predictions, the choice of images is not in it)");
     else
-        dl2_html_format(html, "%s",
-                        dl2_accuracy_words(kind, "One training each gives no interval."));
+        dl2_block_say(text, "%s", dl2_accuracy_words(kind, "One training each gives no interval."));
 }
 
 /* Accuracy against each metric. */
@@ -191,41 +168,30 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
             plots, arch,
             &(struct dl2_accuracy_axis){metric, title, label, values, false, DL2_FRONT_NONE});
     }
-    dl2_part_figures_end(plots);
 }
 
-static void write_guides(struct dl2_bytes *html, const struct dl2_page *page, size_t arch,
-                         const struct dl2_guides *guides, const struct dl2_accuracy_order *order)
-{
-    char answer[2048];
-    dl2_part_arch_heading(html, page, arch);
-    dl2_guides_say(guides, page->study, answer, sizeof answer);
-    if (answer[0])
-        dl2_html_element(html, "p", "%s", answer);
-    dl2_html_markup(html, answer[0] ? "\n" : "");
-    ranking_table(html, page->study, guides);
-    dl2_html_markup(html, "<p class='note'>");
-    write_notes(html, page->analyses[arch].kind, order);
-    dl2_html_markup(html, "</p>\n");
-    metric_table(html, page->study, &page->analyses[arch], guides);
-}
-
-static void write_network(const struct dl2_page *page, struct dl2_bytes *html, size_t arch,
+static void write_network(const struct dl2_page *page, json_t *section, size_t arch,
                           const struct dl2_metric_names *metrics,
                           const struct dl2_breakage *breakages)
 {
-    struct dl2_part_figures plots = {.page = page, .html = html};
     const struct dl2_analysis *analysis = &page->analyses[arch];
     const struct dl2_accuracy_order order = dl2_accuracy_order_make(page->study, analysis, arch);
     const struct dl2_guides guides = dl2_guides_make(page->study, analysis, &order, metrics);
     if (guides.any) {
-        write_guides(html, page, arch, &guides, &order);
-        breakage_table(html, page->study, metrics, breakages);
+        char answer[2048];
+        dl2_part_arch_heading(section, page, arch);
+        dl2_guides_say(&guides, page->study, answer, sizeof answer);
+        if (answer[0])
+            dl2_block_text(section, "paragraph", "%s", answer);
+        ranking_table(section, page->study, &guides);
+        write_notes(dl2_block_add(section, "note"), analysis->kind, &order);
+        metric_table(section, page->study, analysis, &guides);
+        breakage_table(section, page->study, metrics, breakages);
     }
-    plot_metrics(&plots, arch, metrics);
+    plot_metrics(&(struct dl2_part_figures){.page = page, .parent = section}, arch, metrics);
 }
 
-void dl2_section_metrics(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_metrics(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
     struct dl2_metric_names metrics;
@@ -237,9 +203,8 @@ void dl2_section_metrics(const struct dl2_page *page, struct dl2_bytes *html)
     if (!metrics.count || !trained)
         return;
     const struct dl2_breakage *breakages = dl2_breakages_find(study, &metrics);
-    dl2_html_markup(html,
-                    dl2_accuracy_words(dl2_study_accuracy(study),
-                                       "<h2 id='metrics'>Which metric predicts accuracy?</h2>\n"));
+    dl2_block_set(section, "heading", "%s",
+                  dl2_accuracy_words(dl2_study_accuracy(study), "Which metric predicts accuracy?"));
     for (size_t a = 0; a < study->arch_count; a++)
-        write_network(page, html, a, &metrics, breakages + a * study->variant_count);
+        write_network(page, section, a, &metrics, breakages + a * study->variant_count);
 }

@@ -63,38 +63,40 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
 }
 
 /* How many files of each variant are the source's, in one sentence; nothing if none are. */
-static void write_copies(const struct dl2_page *page, struct dl2_bytes *html)
+static void write_copies(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
-    bool any = false;
+    json_t *text = NULL;
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_study_variant *variant = &study->variants[v];
         const double copied = dl2_json_get_real(variant->made, "copied", 0);
         if (!(copied > 0))
             continue;
-        dl2_html_markup(html, any ? ", "
-                                  : "<p class='note'>Files of a variant may be the "
-                                    "source's own, where recompression would save nothing: "
-                                    "in ");
-        dl2_html_format(html, "%s %.0f of %.0f", variant->name, copied, variant->images);
-        any = true;
+        if (!text)
+            text = dl2_block_text(section, "note",
+                                  "Files of a variant may be the source's own, where recompression "
+                                  "would save nothing: in ");
+        else
+            dl2_block_say(text, ", ");
+        dl2_block_say(text, "%s %.0f of %.0f", variant->name, copied, variant->images);
     }
-    dl2_html_markup(html, any ? ".</p>\n" : "");
+    if (text)
+        dl2_block_say(text, ".");
 }
 
-void dl2_section_quality(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_quality(const struct dl2_page *page, json_t *section)
 {
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
     struct dl2_part_figures figures = {
         .page = page,
-        .html = html,
-        .heading = dl2_accuracy_words(dl2_study_accuracy(page->study), "Accuracy at a quality"),
-        .note = dl2_accuracy_words(dl2_study_accuracy(page->study),
+        .parent = section,
+        .note = dl2_accuracy_words(kind,
                                    "The same number is not the same quality in two codecs. Bars "
                                    "are 95% intervals over seeds. The line: the original; shaded: "
                                    "the tolerance.")};
+    dl2_block_set(section, "heading", "%s", dl2_accuracy_words(kind, "Accuracy at a quality"));
     for (size_t arch = 0; arch < page->study->arch_count; arch++)
         plot_qualities(&figures, arch);
-    dl2_part_figures_end(&figures);
     if (figures.shown)
-        write_copies(page, html);
+        write_copies(page, section);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Trainings in stages, on one variant after the other, against the original alone. */
 #include "common/json.h"
+#include "common/keep.h"
 #include "report/conditions.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -99,68 +100,52 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
     dl2_part_figure(figures, &plot, detail);
 }
 
-static void regimen_plots(struct dl2_part_figures *figures, const struct dl2_regimens *group,
-                          const char *detail)
-{
-    plot_differences(figures, group, detail);
-    plot_curves(figures, group, detail);
-}
-
 /* ---- The section */
 
-static void write_table(struct dl2_bytes *html, const struct dl2_regimens *group)
+static void write_table(json_t *section, const struct dl2_regimens *group)
 {
     const struct dl2_study *study = &group->condition->study;
+    const struct dl2_accuracy_kind *kind = group->analysis->kind;
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
         timed |= isfinite(dl2_runs_seconds(dl2_regimen_runs(group, v)));
-    struct dl2_table table = {.html = html};
-    dl2_table_head(&table, "%s epochs on", group->condition->name);
-    dl2_table_heads(&table,
-                    dl2_accuracy_words(group->analysis->kind, "accuracy, %|<difference, points"));
-    dl2_table_heads(&table, timed ? "training, s" : "");
+    json_t *table = dl2_table_add(section, dl2_text("%s epochs on", group->condition->name));
+    dl2_table_heads(table, dl2_accuracy_words(kind, "accuracy, %|<difference, points"));
+    dl2_table_heads(table, timed ? "training, s" : "");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
         const struct dl2_runs runs = dl2_regimen_runs(group, v);
         if (!runs.count)
             continue;
-        dl2_table_row(&table, dl2_regimen_label(group, v));
-        dl2_part_accuracy_estimate_cell(html, group->analysis->kind, &comparison->accuracy);
-        dl2_part_difference_cell(html, group->analysis->kind, comparison);
+        dl2_table_row(table, dl2_regimen_label(group, v));
+        dl2_part_accuracy_estimate(table, kind, &comparison->accuracy);
+        dl2_part_difference(table, kind, comparison);
         if (timed)
-            dl2_part_cell(html, dl2_runs_seconds(runs), 1);
+            dl2_table_number(table, dl2_runs_seconds(runs), 1);
     }
-    dl2_table_end(&table);
 }
 
-static void write_group(const struct dl2_page *page, struct dl2_bytes *html,
-                        const struct dl2_regimens *group, bool first)
+void dl2_section_regimens(const struct dl2_page *page, json_t *section)
 {
-    const char *detail = group->condition->study.arch_count > 1 ? group->analysis->arch : NULL;
-    struct dl2_part_figures figures = {.page = page, .html = html};
-    dl2_html_markup(html, first ? "<h2>Regimens</h2>\n" : "");
-    write_table(html, group);
-    dl2_html_markup(
-        html, first ? "<p class='note'>Trainings in stages, each on a variant for a number of "
-                      "epochs, under one schedule; the original alone was trained for as many "
-                      "epochs. Validated on the images of the last stage's variant. Bars are "
-                      "95% intervals, of each regimen by itself. Shaded: the tolerance.</p>\n"
-                    : "<p></p>\n");
-    regimen_plots(&figures, group, detail);
-    dl2_part_figures_end(&figures);
-}
-
-void dl2_section_regimens(const struct dl2_page *page, struct dl2_bytes *html)
-{
-    bool first = true;
+    dl2_block_set(section, "heading", "Regimens");
     for (size_t i = 0; i < page->conditions.count; i++) {
         const struct dl2_condition *condition = &page->conditions.items[i];
-        if (strcmp(condition->goal, "regimens") != 0)
-            continue;
-        for (size_t a = 0; a < condition->study.arch_count; a++) {
-            write_group(page, html, &(struct dl2_regimens){condition, &condition->analyses[a]},
-                        first);
-            first = false;
+        for (size_t a = 0; !strcmp(condition->goal, "regimens") && a < condition->study.arch_count;
+             a++) {
+            const struct dl2_regimens group = {condition, &condition->analyses[a]};
+            const char *detail = condition->study.arch_count > 1 ? group.analysis->arch : NULL;
+            struct dl2_part_figures figures = {.page = page, .parent = section};
+            const bool first = dl2_block_is_empty(section);
+            write_table(section, &group);
+            if (first)
+                dl2_block_text(section, "note",
+                               "Trainings in stages, each on a variant for a number of epochs, "
+                               "under one schedule; the original alone was trained for as many "
+                               "epochs. Validated on the images of the last stage's variant. Bars "
+                               "are 95%% intervals, of each regimen by itself. Shaded: the "
+                               "tolerance.");
+            plot_differences(&figures, &group, detail);
+            plot_curves(&figures, &group, detail);
         }
     }
 }

@@ -45,21 +45,21 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
 }
 
 /* "1449 in train, 372 in val" and "1820 jpeg, 1 png": what an object counts. */
-static void write_counts(struct dl2_bytes *html, const json_t *counts, const char *joint)
+static void write_counts(json_t *text, const json_t *counts, const char *joint)
 {
     const char *name, *comma = "";
     json_t *value;
     json_object_foreach((json_t *)counts, name, value)
     {
-        dl2_html_format(html, "%s%lld %s%s", comma,
-                        json_is_object(value) ? dl2_json_get_integer(value, "images", 0)
-                                              : (long long)json_integer_value(value),
-                        joint, name);
+        dl2_block_say(text, "%s%lld %s%s", comma,
+                      json_is_object(value) ? dl2_json_get_integer(value, "images", 0)
+                                            : (long long)json_integer_value(value),
+                      joint, name);
         comma = ", ";
     }
 }
 
-static void write_text(struct dl2_bytes *html, const json_t *survey)
+static void write_text(json_t *section, const json_t *survey)
 {
     const json_t *splits = json_object_get(survey, "splits");
     const json_t *duplicates = json_object_get(survey, "duplicates");
@@ -67,45 +67,43 @@ static void write_text(struct dl2_bytes *html, const json_t *survey)
     const long long across = dl2_json_get_integer(duplicates, "across_splits", 0);
     const size_t bad = json_array_size(json_object_get(survey, "bad"));
     const double quality = dl2_json_get_real(json_object_get(survey, "quality"), "p95", NAN);
-    dl2_html_markup(html, "<h2>The dataset</h2>\n<p>");
-    dl2_html_format(html, "%lld images", dl2_json_get_integer(survey, "images", 0));
+    json_t *text = dl2_block_text(section, "paragraph", "%lld images",
+                                  dl2_json_get_integer(survey, "images", 0));
     if (classes > 0)
-        dl2_html_format(html, " of %lld classes", classes);
+        dl2_block_say(text, " of %lld classes", classes);
     if (json_object_size(splits)) {
-        dl2_html_text(html, ": ");
-        write_counts(html, splits, "in ");
+        dl2_block_say(text, ": ");
+        write_counts(text, splits, "in ");
     }
-    dl2_html_text(html, ". By format: ");
-    write_counts(html, json_object_get(survey, "formats"), "");
-    dl2_html_text(html, ".");
+    dl2_block_say(text, ". By format: ");
+    write_counts(text, json_object_get(survey, "formats"), "");
+    dl2_block_say(text, ".");
     if (quality > 0)
-        dl2_html_format(html,
-                        " 95%% of the JPEG files are of quality %.0f or below; recompressing them "
-                        "at that quality or a higher one saves little.",
-                        ceil(quality));
+        dl2_block_say(text,
+                      " 95%% of the JPEG files are of quality %.0f or below; recompressing them "
+                      "at that quality or a higher one saves little.",
+                      ceil(quality));
     if (across > 0)
-        dl2_html_format(html,
-                        " %lld group%s of near duplicates span%s several splits, so that "
-                        "validation has images that were trained on.",
-                        across, across == 1 ? "" : "s", across == 1 ? "s" : "");
+        dl2_block_say(text,
+                      " %lld group%s of near duplicates span%s several splits, so that "
+                      "validation has images that were trained on.",
+                      across, across == 1 ? "" : "s", across == 1 ? "s" : "");
     if (bad > 0)
-        dl2_html_format(html, " %zu file%s can't be read.", bad, bad == 1 ? "" : "s");
-    dl2_html_markup(html, "</p>\n");
+        dl2_block_say(text, " %zu file%s can't be read.", bad, bad == 1 ? "" : "s");
 }
 
-void dl2_section_survey(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_survey(const struct dl2_page *page, json_t *section)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     json_auto_t *survey = dl2_part_survey(page, &why);
+    dl2_block_set(section, "heading", "The dataset");
     if (why.status)
-        dl2_html_element(html, "p class='warning'",
-                         "The survey in %s/survey.json can't be shown: %s", page->folder,
-                         why.message);
+        dl2_block_text(section, "warning", "The survey in %s/survey.json can't be shown: %s",
+                       page->folder, why.message);
     if (!survey)
         return;
-    write_text(html, survey);
-    struct dl2_part_figures figures = {.page = page, .html = html};
+    write_text(section, survey);
+    struct dl2_part_figures figures = {.page = page, .parent = section};
     for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
         plot_histogram(&figures, survey, &histograms[i]);
-    dl2_part_figures_end(&figures);
 }

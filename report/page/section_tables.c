@@ -28,44 +28,37 @@ static int lowest_quality(const struct dl2_study *study, const char *kind)
 }
 
 /* A table of steps, darker where a step is coarser. */
-static void write_steps(struct dl2_bytes *html, const char *title, const char *steps)
+static void write_steps(json_t *parent, const char *title, const char *steps)
 {
-    struct dl2_table table = {.html = html, .attributes = " class='heat'"};
+    json_t *table = dl2_table_add(parent, title);
     char *at = (char *)steps;
-    dl2_table_head(&table, "%s", title);
+    dl2_block_set(table, "shades", "amount");
     for (int u = 0; u < SIDE; u++)
-        dl2_table_head(&table, "%d", u);
+        dl2_table_head(table, "%d", u);
     for (int v = 0; v < SIDE; v++) {
         char name[16];
         snprintf(name, sizeof name, "%d", v);
-        dl2_table_row(&table, name);
+        dl2_table_row(table, name);
         for (int u = 0; u < SIDE; u++) {
-            char tag[96];
             const double step = fmin(fmax((double)strtoul(at, &at, 10), 1), MAX_STEP);
-            snprintf(tag, sizeof tag,
-                     "td style='background:color-mix(in srgb,var(--accent) %.0f%%,var(--card))'",
-                     60 * log(step) / log(MAX_STEP));
-            dl2_html_element(html, tag, "%.0f", step);
+            dl2_table_shade(dl2_table_number(table, step, 0), log(step) / log(MAX_STEP));
         }
     }
-    dl2_table_end(&table);
 }
 
-static void write_family(struct dl2_bytes *html, const char *kind, int quality,
-                         const json_t *family)
+static void write_family(json_t *section, const char *kind, int quality, const json_t *family)
 {
     static const char *const names[] = {"luma", "chroma"};
     const char *resolution = dl2_json_get_text(family, "resolution", "");
     const json_t *steps = json_array_get(json_object_get(family, "qualities"), (size_t)quality - 1);
-    dl2_html_element(html, "h3", "jpeg_%s-%02d%s", kind, quality, resolution);
-    dl2_html_markup(html, "<div class='plots'>");
+    dl2_block_text(section, "heading", "jpeg_%s-%02d%s", kind, quality, resolution);
+    json_t *columns = dl2_block_add(section, "columns");
     for (int i = 0; i < 2; i++)
-        write_steps(html, names[i], dl2_json_get_text(steps, names[i], ""));
-    dl2_html_markup(html, "</div>\n");
+        write_steps(dl2_block_append(columns, "columns", json_object()), names[i],
+                    dl2_json_get_text(steps, names[i], ""));
 }
 
-static void write_kind(const struct dl2_page *page, struct dl2_bytes *html, const char *kind,
-                       bool *begun)
+static void write_kind(const struct dl2_page *page, json_t *section, const char *kind)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     const char *path = dl2_text("%s/tables/%s.json", page->folder, kind);
@@ -73,29 +66,27 @@ static void write_kind(const struct dl2_page *page, struct dl2_bytes *html, cons
     const int quality = lowest_quality(page->study, kind);
     if (!quality || !dl2_is_file(path))
         return;
-    if (!*begun)
-        dl2_html_markup(html, "<h2>Fitted quantisation tables</h2>\n<p class='note'>Steps of the "
-                              "lowest quality, by frequency: across to the right, down to the "
-                              "bottom. libjpeg's tables follow what eyes see; these follow what a "
-                              "coefficient is worth to the training's input (pipeline) or to the "
-                              "loss of a network (network), and what it costs in bits. A quality "
-                              "has about the bytes of libjpeg's. What they save is in “Size at "
-                              "equal accuracy”.</p>\n");
-    *begun = true;
+    if (dl2_block_is_empty(section))
+        dl2_block_text(section, "note",
+                       "Steps of the lowest quality, by frequency: across to the right, down to "
+                       "the bottom. libjpeg's tables follow what eyes see; these follow what a "
+                       "coefficient is worth to the training's input (pipeline) or to the loss of "
+                       "a network (network), and what it costs in bits. A quality has about the "
+                       "bytes of libjpeg's. What they save is in “Size at equal accuracy”.");
     if (dl2_unless_memory(dl2_json_load(path, "dl2-tables/1", &json, &why), &why) < 0)
-        dl2_html_element(html, "p class='warning'", "%s can't be shown: %s", path, why.message);
+        dl2_block_text(section, "warning", "%s can't be shown: %s", path, why.message);
     size_t i;
     json_t *family;
     json_array_foreach(json_object_get(json, "families"), i, family)
     {
         if (strcmp(dl2_json_get_text(family, "subsampling", ""), "420") == 0)
-            write_family(html, kind, quality, family);
+            write_family(section, kind, quality, family);
     }
 }
 
-void dl2_section_tables(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_tables(const struct dl2_page *page, json_t *section)
 {
-    bool begun = false;
-    write_kind(page, html, "pipeline", &begun);
-    write_kind(page, html, "network", &begun);
+    dl2_block_set(section, "heading", "Fitted quantisation tables");
+    write_kind(page, section, "pipeline");
+    write_kind(page, section, "network");
 }

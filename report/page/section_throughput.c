@@ -19,36 +19,38 @@ static bool any_known(const struct dl2_page *page, size_t field)
     return false;
 }
 
-static void write_row(struct dl2_table *table, const struct dl2_page *page, size_t a, size_t v,
-                      bool energy)
+static void write_row(json_t *table, const struct dl2_page *page, size_t a, size_t v, bool energy)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_speed *speed = &page->speeds[a].variants[v];
     const bool raw = strcmp(study->variants[v].name, "raw") == 0;
-    struct dl2_bytes *html = table->html;
     dl2_table_row(table, dl2_part_variant_name(study->variants[v].name));
-    dl2_part_arch_cell(html, page, a);
-    dl2_part_estimate_cell(html, &speed->load_rate, 0);
-    dl2_part_estimate_cell(html, &speed->train_rate, 0);
-    dl2_part_estimate_cell(html, &speed->stall, 1);
+    dl2_part_arch_cell(table, page, a);
+    dl2_part_estimate(table, &speed->load_rate, 0);
+    dl2_part_estimate(table, &speed->train_rate, 0);
+    dl2_part_estimate(table, &speed->stall, 1);
     if (energy)
-        dl2_part_estimate_cell(html, &speed->joules, 3);
-    dl2_part_cell(html, speed->epochs, 1);
-    dl2_html_element(html, "td", "%s",
-                     isfinite(speed->seconds) ? dl2_speed_duration(speed->seconds) : "–");
-    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+        dl2_part_estimate(table, &speed->joules, 3);
+    dl2_table_number(table, speed->epochs, 1);
+    dl2_table_value(table, speed->seconds, "%s",
+                    isfinite(speed->seconds) ? dl2_speed_duration(speed->seconds) : "–");
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
+        const struct dl2_ratio *ratio = &speed->ratio[kind];
         if (raw)
-            dl2_html_markup(html, "<td>1</td>");
+            dl2_table_value(table, 1, "1");
+        else if (ratio->spread.freedom > 0)
+            dl2_part_ratio(table, ratio->ratio, dl2_ratio_low(ratio), dl2_ratio_high(ratio));
         else
-            dl2_part_ratio_cell(html, &speed->ratio[kind]);
+            dl2_part_ratio(table, ratio->ratio, NAN, NAN);
+    }
 }
 
-static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool energy)
+static void write_note(json_t *text, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
     const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
-    dl2_html_format(
-        html,
+    dl2_block_say(
+        text,
         dl2_accuracy_words(
             kind,
             "Each figure was measured with the machine to itself, in %zu round%s of all "
@@ -64,40 +66,36 @@ static void write_note(struct dl2_bytes *html, const struct dl2_page *page, bool
             "validation images. The accuracy"),
         first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
-        dl2_html_format(html, "%s%s is %s", a ? ", " : "", dl2_part_arch_after(page, " of ", a),
-                        dl2_accuracy_named(kind, page->speeds[a].accuracy));
-    dl2_html_format(
-        html, ". “Faster than the original” in the answer is claimed of all variants "
+        dl2_block_say(text, "%s%s is %s", a ? ", " : "", dl2_part_arch_after(page, " of ", a),
+                      dl2_accuracy_named(kind, page->speeds[a].accuracy));
+    dl2_block_say(
+        text, ". “Faster than the original” in the answer is claimed of all variants "
               "together, for each network and way, by a rule that is wrong in at most 2.5%% "
               "of such studies. By the same error, the fastest of those within the tolerance is "
               "the recommended one or one that “may be as fast”.");
     if (energy)
-        dl2_html_format(html, " Energy is that of the card's board, without the rest of the "
-                              "machine. A card has steps queued: while training waits for data, "
-                              "it may still be busy.");
+        dl2_block_say(text, " Energy is that of the card's board, without the rest of the "
+                            "machine. A card has steps queued: while training waits for data, "
+                            "it may still be busy.");
 }
 
-void dl2_section_throughput(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_throughput(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
     const bool energy = any_known(page, offsetof(struct dl2_speed, joules));
     if (!any_known(page, offsetof(struct dl2_speed, train_rate)))
         return;
-    dl2_html_markup(html, "<h2>Speed</h2>\n");
-    struct dl2_table table = {.html = html};
-    dl2_part_arch_heads(&table, page, "variant");
-    dl2_table_heads(&table, "loads, img/s\nand core|trains,\nimages/s|waiting\nfor data, %");
-    dl2_table_heads(&table, energy ? "energy,\nJ an image" : "");
-    dl2_table_heads(&table, dl2_accuracy_words(dl2_study_accuracy(study),
-                                               "epochs to\naccuracy|time to\naccuracy|"
-                                               "loads, times\nas fast|trains, times\nas fast|"
-                                               "to accuracy,\ntimes as fast"));
+    dl2_block_set(section, "heading", "Speed");
+    json_t *table = dl2_part_arch_table(section, page, "variant");
+    dl2_table_heads(table, "loads, img/s\nand core|trains,\nimages/s|waiting\nfor data, %");
+    dl2_table_heads(table, energy ? "energy,\nJ an image" : "");
+    dl2_table_heads(table, dl2_accuracy_words(dl2_study_accuracy(study),
+                                              "epochs to\naccuracy|time to\naccuracy|"
+                                              "loads, times\nas fast|trains, times\nas fast|"
+                                              "to accuracy,\ntimes as fast"));
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++)
             if (page->speeds[a].variants[v].train_rate.count)
-                write_row(&table, page, a, v, energy);
-    dl2_table_end(&table);
-    dl2_html_markup(html, "<p class='note'>");
-    write_note(html, page, energy);
-    dl2_html_markup(html, "</p>\n");
+                write_row(table, page, a, v, energy);
+    write_note(dl2_block_add(section, "note"), page, energy);
 }

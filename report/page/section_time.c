@@ -8,32 +8,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static void write_table(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
+static void write_table(json_t *section, const struct dl2_accuracy_kind *kind,
                         const struct dl2_time_budgets *budgets)
 {
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "trained on");
+    json_t *table = dl2_table_add(section, "trained on");
     for (size_t b = 0; b < budgets->count; b++) {
-        dl2_table_head(&table, "epochs\nwithin %s", budgets->items[b].condition->name);
-        dl2_table_heads(&table, dl2_accuracy_words(kind, "accuracy, %|<difference,\npoints"));
+        dl2_table_head(table, "epochs\nwithin %s", budgets->items[b].condition->name);
+        dl2_table_heads(table, dl2_accuracy_words(kind, "accuracy, %|<difference,\npoints"));
     }
     for (size_t n = 0; n < budgets->name_count; n++) {
-        dl2_table_row(&table, dl2_part_variant_name(budgets->names[n]));
+        dl2_table_row(table, dl2_part_variant_name(budgets->names[n]));
         for (size_t b = 0; b < budgets->count; b++) {
+            static const struct dl2_comparison none = {.accuracy = {NAN, NAN, 0}};
             const struct dl2_comparison *comparison =
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
-            dl2_part_cell(
-                html, dl2_runs_seen(dl2_time_budget_runs(&budgets->items[b], budgets->names[n])),
+            comparison = comparison ? comparison : &none;
+            dl2_table_number(
+                table, dl2_runs_seen(dl2_time_budget_runs(&budgets->items[b], budgets->names[n])),
                 1);
-            if (comparison) {
-                dl2_part_accuracy_estimate_cell(html, kind, &comparison->accuracy);
-                dl2_part_difference_cell(html, kind, comparison);
-            } else {
-                dl2_html_markup(html, "<td>–</td><td></td>");
-            }
+            dl2_part_accuracy_estimate(table, kind, &comparison->accuracy);
+            dl2_part_difference(table, kind, comparison);
         }
     }
-    dl2_table_end(&table);
 }
 
 static struct dl2_plot begin_plot(const struct dl2_time_budgets *budgets, const char *kind,
@@ -127,34 +123,26 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
     dl2_part_figure(figures, &plot, detail);
 }
 
-static void write_network(const struct dl2_page *page, const struct dl2_time_budgets *budgets,
-                          bool heading, const char *detail, struct dl2_bytes *html)
+void dl2_section_time(const struct dl2_page *page, json_t *section)
 {
-    dl2_html_markup(html, heading ? dl2_accuracy_words(dl2_study_accuracy(page->study),
-                                                       "<h2>Accuracy within a time</h2>\n")
-                                  : "");
-    write_table(html, dl2_study_accuracy(page->study), budgets);
-    dl2_html_markup(
-        html, heading
-                  ? dl2_accuracy_words(
-                        dl2_study_accuracy(page->study),
-                        "<p class='note'>Trainings that ended when the time had passed, "
-                        "validation included, each with the machine to itself and its schedule "
-                        "played to its end. Accuracies are means over seeds with 95% intervals; "
-                        "differences are to the original within the same time. Another machine "
-                        "does other numbers of epochs.</p>\n")
-                  : "<p></p>\n");
-    struct dl2_part_figures figures = {.page = page, .html = html};
-    if (budgets->count > 1)
-        plot_budgets(&figures, budgets, detail);
-    plot_progress(&figures, budgets, detail);
-    dl2_part_figures_end(&figures);
-}
-
-void dl2_section_time(const struct dl2_page *page, struct dl2_bytes *html)
-{
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(page->study);
     size_t count;
     const struct dl2_time_budgets *list = dl2_time_budgets_find(&page->conditions, &count);
-    for (size_t i = 0; i < count; i++)
-        write_network(page, &list[i], i == 0, count > 1 ? list[i].arch : NULL, html);
+    dl2_block_set(section, "heading", "%s", dl2_accuracy_words(kind, "Accuracy within a time"));
+    for (size_t i = 0; i < count; i++) {
+        const char *detail = count > 1 ? list[i].arch : NULL;
+        struct dl2_part_figures figures = {.page = page, .parent = section};
+        write_table(section, kind, &list[i]);
+        if (i == 0)
+            dl2_block_text(section, "note", "%s",
+                           dl2_accuracy_words(
+                               kind, "Trainings that ended when the time had passed, validation "
+                                     "included, each with the machine to itself and its schedule "
+                                     "played to its end. Accuracies are means over seeds with 95% "
+                                     "intervals; differences are to the original within the same "
+                                     "time. Another machine does other numbers of epochs."));
+        if (list[i].count > 1)
+            plot_budgets(&figures, &list[i], detail);
+        plot_progress(&figures, &list[i], detail);
+    }
 }

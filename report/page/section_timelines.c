@@ -177,14 +177,13 @@ static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t
         plot_timeline(figures, arch, run, rank);
 }
 
-void dl2_section_timelines(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_timelines(const struct dl2_page *page, json_t *section)
 {
     for (int others = 0; others < 2; others++) {
         struct dl2_part_figures figures = {
-            .page = page, .html = html, .summary = others ? "The other timelines" : NULL};
+            .page = page, .parent = section, .summary = others ? "The other timelines" : NULL};
         for (size_t arch = 0; arch < page->study->arch_count; arch++)
             for (size_t v = 0; v < page->study->variant_count; v++)
                 plot_timelines(&figures, arch, v, others);
-        dl2_part_figures_end(&figures);
     }
 }

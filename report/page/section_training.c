@@ -76,44 +76,39 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-void dl2_section_training(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_training(const struct dl2_page *page, json_t *section)
 {
     struct dl2_part_figures figures = {
         .page = page,
-        .html = html,
-        .heading = "Training",
+        .parent = section,
         .note = dl2_accuracy_words(dl2_study_accuracy(page->study),
                                    "Accuracy on validation after each epoch, mean over seeds.")};
+    dl2_block_set(section, "heading", "Training");
     for (size_t arch = 0; arch < page->study->arch_count; arch++)
         for (size_t v = 0; v < page->study->variant_count; v++)
             if (dl2_study_starts_codec(page->study, v))
                 plot_curves(&figures, arch, v);
-    dl2_part_figures_end(&figures);
 }
 
-void dl2_section_trainings(const struct dl2_page *page, struct dl2_bytes *html)
+void dl2_section_trainings(const struct dl2_page *page, json_t *section)
 {
     const struct dl2_study *study = page->study;
+    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
     if (!study->run_count)
         return;
-    struct dl2_table table = {.html = html};
-    dl2_html_markup(html, dl2_accuracy_words(dl2_study_accuracy(study),
-                                             "<details><summary>Every training</summary>"));
-    const struct dl2_accuracy_kind *kind = dl2_study_accuracy(study);
-    dl2_table_heads(&table,
-                    dl2_accuracy_words(kind, "trained on|<network|seed|epochs|accuracy, %"));
-    dl2_table_heads(&table, kind->is_foreign ? "seconds" : "top-5, %|seconds");
+    json_t *table =
+        dl2_table_add(dl2_block_fold(section, dl2_accuracy_words(kind, "Every training")),
+                      dl2_accuracy_words(kind, "trained on|<network|seed|epochs|accuracy, %"));
+    dl2_table_heads(table, kind->is_foreign ? "seconds" : "top-5, %|seconds");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        dl2_table_row(&table, study->variants[run->variant].name);
-        dl2_html_element(html, "td class='l'", "%s", run->arch);
-        dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
-        dl2_html_element(html, "td", "%zu", run->epochs);
-        dl2_part_accuracy_cell(html, kind, 100 * run->accuracy, 2);
+        dl2_table_row(table, study->variants[run->variant].name);
+        dl2_table_text(table, "%s", run->arch);
+        dl2_table_value(table, (double)run->seed, "%llu", (unsigned long long)run->seed);
+        dl2_table_number(table, (double)run->epochs, 0);
+        dl2_part_accuracy(table, kind, 100 * run->accuracy, 2);
         if (!kind->is_foreign)
-            dl2_part_cell(html, 100 * run->top5, 2);
-        dl2_part_cell(html, run->seconds, 1);
+            dl2_table_number(table, 100 * run->top5, 2);
+        dl2_table_number(table, run->seconds, 1);
     }
-    dl2_table_end(&table);
-    dl2_html_markup(html, "</details>\n");
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The page's sections, in the order of the page. A section is one line here and one function in a
- * file of its own, report/section_NAME.c, which writes its heading, tables and plots. Where the
- * study has nothing for it, it writes nothing.
+ * file of its own, report/section_NAME.c, which adds its heading, tables and plots. Where the
+ * study has nothing for it, it adds no block.
  */
 #ifndef DL2_REPORT_SECTIONS_H
 #define DL2_REPORT_SECTIONS_H
 
-#include "report/page/html.h"
 #include "report/page/page.h"
 
 #define DL2_REPORT_SECTIONS(X)                                                                     \
@@ -43,8 +42,7 @@
     X(failures)                                                                                    \
     X(making)
 
-#define DL2_DECLARE(name)                                                                          \
-    void dl2_section_##name(const struct dl2_page *page, struct dl2_bytes *html);
+#define DL2_DECLARE(name) void dl2_section_##name(const struct dl2_page *page, json_t *section);
 DL2_REPORT_SECTIONS(DL2_DECLARE)
 #undef DL2_DECLARE
 

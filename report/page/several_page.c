@@ -116,148 +116,125 @@ static void forest_plot(struct dl2_part_figures *figures, const struct dl2_sever
 
 /* ---- The answer */
 
-static void write_answers(const struct dl2_several_studies *several, struct dl2_bytes *html)
+static void write_answers(const struct dl2_several_studies *several, json_t *parent)
 {
     for (size_t i = 0; i < several->network_count; i++) {
         struct dl2_several_answer answer;
         dl2_several_answer_make(several, &several->networks[i], &answer);
-        dl2_html_markup(html, "<p class='headline'>");
+        json_t *text = dl2_block_add(parent, "headline");
         if (several->network_count > 1)
-            dl2_html_element(html, "small", "%s: ", several->networks[i].arch);
-        dl2_html_element(html, "strong", "%s", answer.headline);
-        dl2_html_markup(html, "</p>\n");
-        dl2_html_element(html, "p", "%s%s", answer.details, answer.caveats);
-        dl2_html_markup(html, "\n");
+            dl2_block_mark(text, "small", "%s: ", several->networks[i].arch);
+        dl2_block_mark(text, "strong", "%s", answer.headline);
+        dl2_block_text(parent, "paragraph", "%s%s", answer.details, answer.caveats);
     }
 }
 
 /* ---- The table */
 
-/* "−0.3 (−0.9 to +0.3)"; empty without a difference. */
-static void write_interval(struct dl2_bytes *html, const struct dl2_accuracy_kind *kind,
-                           double middle, double half)
-{
-    dl2_html_markup(html, "<td>");
-    if (isfinite(middle))
-        dl2_part_interval(html, kind, middle, middle - half, middle + half);
-    dl2_html_markup(html, "</td>");
-}
-
-static void write_row(struct dl2_table *table, const struct dl2_several_studies *several,
+static void write_row(json_t *table, const struct dl2_several_studies *several,
                       const struct dl2_shared_variant *variant)
 {
-    struct dl2_bytes *html = table->html;
+    const double mean = variant->effects.mean, half = variant->effects.half;
+    const double half_new = variant->effects.half_new;
     dl2_table_row(table, variant->name);
-    dl2_part_cell(html, 100 * variant->ratio, 1);
-    dl2_html_markup(html, "<td>");
+    dl2_table_number(table, 100 * variant->ratio, 1);
+    json_t *cell = dl2_table_value(table, (double)variant->within, "%s",
+                                   variant->within       ? ""
+                                   : variant->was_tested ? "not shown"
+                                                         : "not tested");
     if (variant->within == variant->count)
-        dl2_html_element(html, dl2_part_badge(DL2_VERDICT_WITHIN), "all %zu", variant->count);
+        dl2_table_badge(cell, DL2_VERDICT_WITHIN, "all %zu", variant->count);
     else if (variant->within)
-        dl2_html_element(html, dl2_part_badge(DL2_VERDICT_LIKELY), "at least %zu of %zu",
-                         variant->within, variant->count);
-    else
-        dl2_html_format(html, variant->was_tested ? "not shown" : "not tested");
-    dl2_html_markup(html, "</td>");
-    write_interval(html, several->kind, variant->effects.mean, variant->effects.half);
-    dl2_html_element(html, "td", "%s",
-                     dl2_interval(several->kind, variant->effects.mean, variant->effects.half_new));
-    dl2_part_cell(html, variant->effects.between, 1 + several->kind->digits);
+        dl2_table_badge(cell, DL2_VERDICT_LIKELY, "at least %zu of %zu", variant->within,
+                        variant->count);
+    dl2_part_interval(table, several->kind, mean, mean - half, mean + half);
+    dl2_table_interval(
+        dl2_table_value(table, mean, "%s", dl2_interval(several->kind, mean, half_new)),
+        mean - half_new, mean + half_new);
+    dl2_table_number(table, variant->effects.between, 1 + several->kind->digits);
     for (size_t i = 0, n = 0; i < several->count; i++) {
         const bool has = n < variant->count && variant->sources[n] == i;
+        const double own = has ? variant->differences[n] : NAN;
+        const double around = has ? variant->halves[n] : NAN;
         if (several->sources[i].is_used)
-            write_interval(html, several->kind, has ? variant->differences[n] : NAN,
-                           has ? variant->halves[n] : NAN);
+            dl2_part_interval(table, several->kind, own, own - around, own + around);
         n += has;
     }
 }
 
-static void write_table(struct dl2_bytes *html, const struct dl2_several_studies *several,
+static void write_table(json_t *section, const struct dl2_several_studies *several,
                         const struct dl2_shared_network *network)
 {
     if (several->network_count > 1)
-        dl2_html_element(html, "h3", "%s", network->arch);
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variant|bytes, %");
-    dl2_table_head(&table, "datasets within %s",
+        dl2_block_text(section, "heading", "%s", network->arch);
+    json_t *table = dl2_table_add(section, "variant|bytes, %");
+    dl2_table_head(table, "datasets within %s",
                    dl2_count_points(several->kind, several->question.tolerance));
-    dl2_table_heads(&table, "mean|one more dataset|between datasets");
+    dl2_table_heads(table, "mean|one more dataset|between datasets");
     for (size_t i = 0; i < several->count; i++)
         if (several->sources[i].is_used)
-            dl2_table_head(&table, "%s", several->sources[i].name);
+            dl2_table_head(table, "%s", several->sources[i].name);
     for (size_t v = 0; v < network->variant_count; v++)
-        write_row(&table, several, &network->variants[v]);
-    dl2_table_end(&table);
+        write_row(table, several, &network->variants[v]);
 }
 
-static void write_rules(struct dl2_bytes *html, const struct dl2_several_studies *several)
+static void write_rules(json_t *section, const struct dl2_several_studies *several)
 {
-    dl2_html_markup(html, "<details><summary>How this was computed</summary>\n<p class='note'>");
-    dl2_html_format(
-        html, dl2_accuracy_words(
-                  several->kind,
-                  "Differences are in points of accuracy to the original, with the 95%% "
-                  "interval of each study's own report. Each dataset counts the same in the "
-                  "mean, whatever its size. The mean's interval and the prediction interval are "
-                  "Student's t over datasets, of each variant by itself. “Between datasets” is "
-                  "the standard deviation of the true differences, as far as chance within the "
-                  "studies does not explain it. Bytes are the geometric mean of what is left of "
-                  "the originals. "));
+    json_t *text = dl2_block_text(
+        dl2_block_fold(section, "How this was computed"), "note", "%s",
+        dl2_accuracy_words(
+            several->kind,
+            "Differences are in points of accuracy to the original, with the 95% interval of each "
+            "study's own report. Each dataset counts the same in the mean, whatever its size. The "
+            "mean's interval and the prediction interval are Student's t over datasets, of each "
+            "variant by itself. “Between datasets” is the standard deviation of the true "
+            "differences, as far as chance within the studies does not explain it. Bytes are the "
+            "geometric mean of what is left of the originals. "));
     if (several->kind->is_lower_better)
-        dl2_html_format(html, "Lower is better: a difference above 0 is an improvement. ");
-    dl2_html_format(html,
-                    "“At least k of n” is a partial conjunction test of the n studies' one-sided "
-                    "p-values against the tolerance: n − k + 1 times the k-th smallest is at most "
-                    "the error. A codec's variants are tested from the largest to the smallest; "
-                    "the first that is not within on all of its datasets is the last that is "
-                    "tested. This is a rule that makes a wrong claim in at most 2.5%% of such "
-                    "summaries, over all variants and codecs%s.",
-                    several->network_count > 1 ? ", and all networks of this page" : "");
-    dl2_html_markup(html, "</p></details>\n");
+        dl2_block_say(text, "Lower is better: a difference above 0 is an improvement. ");
+    dl2_block_say(text,
+                  "“At least k of n” is a partial conjunction test of the n studies' one-sided "
+                  "p-values against the tolerance: n − k + 1 times the k-th smallest is at most "
+                  "the error. A codec's variants are tested from the largest to the smallest; the "
+                  "first that is not within on all of its datasets is the last that is tested. "
+                  "This is a rule that makes a wrong claim in at most 2.5%% of such summaries, "
+                  "over all variants and codecs%s.",
+                  several->network_count > 1 ? ", and all networks of this page" : "");
 }
 
 /* ---- The page */
 
-void dl2_several_page_write(const struct dl2_page *page, const struct dl2_several_studies *several,
-                            struct dl2_bytes *html)
+const json_t *dl2_several_page_make(const struct dl2_page *page,
+                                    const struct dl2_several_studies *several)
 {
-    DL2_CLEANUP(dl2_bytes_free)
-    struct dl2_bytes plots = DL2_BYTES_INIT; /* first: a problem is told at the top */
-    struct dl2_part_figures figures = {.page = page, .html = &plots};
-    for (size_t i = 0; i < several->network_count; i++)
-        forest_plot(&figures, several, &several->networks[i]);
-    dl2_part_figures_end(&figures);
     size_t used = 0;
-    for (size_t i = 0; i < several->count; i++)
-        used += several->sources[i].is_used;
-    char question[2048];
-    if (page->title)
-        snprintf(question, sizeof question, "How far can %s be compressed?", page->title);
-    else
-        snprintf(question, sizeof question, "How far can these %zu datasets be compressed?", used);
-    dl2_page_open(html, question);
-    dl2_html_markup(html, "<p class='lead'>");
-    dl2_html_format(html, "%zu studies with like settings: ", used);
+    const char *names = "";
     for (size_t i = 0; i < several->count; i++)
         if (several->sources[i].is_used)
-            dl2_html_format(html, "%s%s", several->sources[i].name, --used ? ", " : ".");
-    dl2_html_markup(html, "</p>\n");
-    if (page->plotter->problem[0])
-        dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
-    dl2_section_warnings(page, html);
-    dl2_html_markup(html, "<div class='first'><div>\n");
-    write_answers(several, html);
-    dl2_html_markup(html, "</div>\n");
-    dl2_append(html, plots.data, plots.size);
-    dl2_html_markup(html, "</div>\n");
-    if (figures.shown)
-        dl2_html_markup(html, "<p class='note'>Bars are 95% intervals; the thin bar of a mean is "
-                              "the 95% prediction interval of one more dataset. Bars may end at "
-                              "the frame. The line at 0 is the original, the shaded stripe beside "
-                              "it the tolerance.</p>\n");
-    dl2_html_markup(html, "<h2>Each dataset, and all together</h2>\n");
+            names = dl2_text("%s%s%s", names, used++ ? ", " : "", several->sources[i].name);
+    json_t *document = page->title
+                           ? dl2_page_begin("How far can %s be compressed?", page->title)
+                           : dl2_page_begin("How far can these %zu datasets be compressed?", used);
+    dl2_block_set(document, "lead", "%zu studies with like settings: %s.", used, names);
+    dl2_section_warnings(page, dl2_page_section(document, "warnings"));
+    json_t *section = dl2_page_section(document, "answer");
+    json_t *columns = dl2_block_add(section, "columns");
+    write_answers(several, dl2_block_append(columns, "columns", json_object()));
+    struct dl2_part_figures figures = {
+        .page = page, .parent = dl2_block_append(columns, "columns", json_object())};
     for (size_t i = 0; i < several->network_count; i++)
-        write_table(html, several, &several->networks[i]);
-    write_rules(html, several);
-    dl2_section_failures(page, html);
-    dl2_page_close(html);
+        forest_plot(&figures, several, &several->networks[i]);
+    if (figures.shown)
+        dl2_block_text(section, "note",
+                       "Bars are 95%% intervals; the thin bar of a mean is the 95%% prediction "
+                       "interval of one more dataset. Bars may end at the frame. The line at 0 is "
+                       "the original, the shaded stripe beside it the tolerance.");
+    section = dl2_page_section(document, "datasets");
+    dl2_block_set(section, "heading", "Each dataset, and all together");
+    for (size_t i = 0; i < several->network_count; i++)
+        write_table(section, several, &several->networks[i]);
+    write_rules(section, several);
+    dl2_section_failures(page, dl2_page_section(document, "failures"));
+    dl2_page_end(document, page->plotter);
+    return document;
 }

@@ -93,11 +93,13 @@ assert networks["large"]["variants"]["jpeg-10"]["reason"] == "not compared", net
 assert len(networks["large"]["variants"]) == 4 and "small" in networks' "$report/answer.json" || fail 'two networks'
 
 # Somebody else's file of that name is not overwritten, and a study without a report has no answer.
-mkdir "$work/own"
-echo '{"schema": "mine"}' >"$work/own/answer.json"
-expect 1 dl2-report "$study" -o "$work/own/report.html"
-said "$work/own/answer.json may not be dl2-report's"
-is "$(cat "$work/own/answer.json")" '{"schema": "mine"}' 'a file of another kind'
+for name in answer report; do
+    mkdir "$work/own-$name"
+    echo '{"schema": "mine"}' >"$work/own-$name/$name.json"
+    expect 1 dl2-report "$study" -o "$work/own-$name/report.html"
+    said "$work/own-$name/$name.json may not be dl2-report's"
+    is "$(cat "$work/own-$name/$name.json")" '{"schema": "mine"}' 'a file of another kind'
+done
 rm -r "$report"
 expect 1 dl2-report answer "$study"
 said "answer.json"
@@ -159,8 +161,8 @@ trainings "$gains" raw small 0.700 0.702 0.704
 expect 0 dl2-report "$gains" -o "$work/gains.html"
 says "$work/out" "jpeg-75@48  5%     +2.2 (+2.2 to +2.2)*   1900 (2.11x)   within" \
     "Use jpeg-75@48: 20 times smaller than png without loss, 4 times smaller than jpeg-90, and the smallest that is shown to lose less than 1 point of top-1 accuracy, on its own images and on the original's; it loads 2.11 times as fast as the original."
-says "$work/gains.html" "<strong>jpeg-75@48</strong> gains 2.2 points of top-1 accuracy, at <strong>5%</strong> of the original&#39;s bytes (20 times smaller than png without loss, 4 times smaller than jpeg-90)." \
-    "<p>It gains 2.2 points (95% interval " ", on its own images and on the original&#39;s. " \
+says "$work/gains.html" "jpeg-75@48 gains 2.2 points of top-1 accuracy, at 5% of the original's bytes (20 times smaller than png without loss, 4 times smaller than jpeg-90)." \
+    "It gains 2.2 points (95% interval " ", on its own images and on the original's. " \
     "For comparison, png@48, the same resolution without loss, gains 3.1 points (95% interval " "That it loses less than 1 point is claimed by a rule"
 # What was not measured has no column.
 cp -R "$gains" "$work/unloaded"; rm -r "$work/unloaded/load"

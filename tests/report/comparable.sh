@@ -26,13 +26,13 @@ done
 runs="raw/small/seed-1 raw/small/seed-2 jpeg-50/small/seed-1 jpeg-50/small/seed-2"
 expect 0 report --variants "raw jpeg-50" --trainings "$runs" "$study"
 # Means of 70.1 and 70.2, and of 69.1 and 69.2: nothing of the first study is in them.
-says "$page" "<td>70.1</td>" "<td>69.1</td>" "Trainings from 2 seeds each" "4 trainings." "3 results are left out"
-silent "$page" "<td>30.2" "webp-50</th>"
+says "$page" "| 70.1 |" "| 69.1 |" "Trainings from 2 seeds each" "4 trainings." "3 results are left out"
+silent "$page" "| 30.2" "| webp-50 |"
 for text in "webp-50: not among the variants of this study" \
     "raw, small, seed 3: not among the trainings of this study" \
     "jpeg-50, small, seed 3: not among the trainings of this study"; do
     says "$work/err" "dl2-report: left out: $text"
-    says "$page" "<li>$text</li>"
+    says "$page" "- $text"
 done
 [ "$(grep -c 'left out' "$work/err")" -eq 3 ] || fail "more is left out: $(cat "$work/err")"
 says "$work/out" "Use jpeg-50: "
@@ -46,14 +46,14 @@ epochs=6
 
 # Without lists: as most of the original's trainings were; each other is named with what differs.
 expect 0 report "$study"
-says "$page" "<td>70.1</td>" "<td>69.1</td>"
-silent "$page" "<td>30.2"
+says "$page" "| 70.1 |" "| 69.1 |"
+silent "$page" "| 30.2"
 for text in "raw, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6" \
     "jpeg-50, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6" \
     "webp-50, small, seed 1: unlike the trainings that are shown, epochs is 2, not 6" \
     "webp-50, small, seed 3: unlike the trainings that are shown, epochs is 2, not 6"; do
     says "$work/err" "left out: $text"
-    says "$page" "<li>$text</li>"
+    says "$page" "- $text"
 done
 silent "$work/out" webp-50
 # Undecided by the original: as most are. Then: as the newest.
@@ -100,7 +100,7 @@ says "$work/out" "Use webp-50: " "; jpeg-50, which is within, "
 # A variant that lacks a seed is said to.
 rm -r "$study/train/jpeg-50/small/seed-3"
 expect 0 report "$study"
-says "$page" "jpeg-50 was trained from 2 of the original&#39;s 3 seeds"
+says "$page" "jpeg-50 was trained from 2 of the original's 3 seeds"
 
 # Images that the original has lost, or never had.
 expect 0 report "$study"
@@ -109,11 +109,11 @@ extra='"train/rose/gone", "train/rose/g\u001bne"' variant "$study" jpeg-50 jpeg 
 loaded=1015 load "$study" webp-50 5000
 images=815 val_images=202 training "$study" webp-50 small 2 0.702
 expect 0 report "$study"
-says "$page" "quality jpeg-50: 2</h3>" "train/rose/gone: not in the original" "load webp-50: 1</h3>" \
-    "1015 images, where the original has 1000" "train webp-50, small: 1</h3>" \
+says "$page" "quality jpeg-50: 2" "train/rose/gone: not in the original" "load webp-50: 1" \
+    "1015 images, where the original has 1000" "train webp-50, small: 1" \
     "seed 2: trained on 815 images and validated on 202, where the original has 800 and 200"
 says "$work/err" "4 things went wrong with images on the way; the page names them"
-silent "$page" "<p>Nothing"
+silent "$page" "Nothing that"
 
 # What others were validated on has its own name, whatever its place; the original is the original.
 rm -r "$study"
@@ -132,15 +132,14 @@ done
 mkdir -p "$study/time/90x/train"
 expect 0 report "$study"
 said 'left out: time/90x: no time such as 90s, 30m or 2h'
-says "$page" "<th scope='col'>trained on</th><th scope='col'>itself</th><th scope='col'>the original</th><th scope='col'>/other/set</th><th scope='col'>/third/set</th>" \
-    "<tr><th scope='row'>original</th><td class='own' style='background:color-mix(in srgb,var(--good) 0%,var(--card))'>70.1<small> ± 0.0</small></td>" \
-    "70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
-    "<tr><th scope='row'>jpeg-50</th><td class='own' style='background:color-mix(in srgb,var(--bad) 11%,var(--card))'>69.1<small> ± 0.0</small></td>" \
-    "<td style='background:color-mix(in srgb,var(--bad) 45%,var(--card))'>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
-[ "$(grep -o 'the original</th>' "$page" | wc -l)" -eq 1 ] || fail "not one original"
+says "$page" "| trained on | itself | the original | /other/set | /third/set |" \
+    "| original | 70.1 ± 0.0 {own +0.00} |" \
+    "| 11.0 ± 0.0 | – |" \
+    "| jpeg-50 | 69.1 ± 0.0 {own -0.24} | 66.0 ± 0.0 {-1.00} | 22.0 ± 0.0 | 33.0 ± 0.0 |"
+[ "$(grep -o '| the original |' "$said" | wc -l)" -eq 1 ] || fail "not one original"
 
 # Rates, waiting and energy are those that were measured by themselves, not the trainings'.
-silent "$page" "<h2>Speed</h2>" "0.125"
+silent "$page" "## Speed" "0.125"
 [ ! -e "$work/page/plots/accuracy-train-small.dat" ] || fail "a plot by rates of trainings"
 for round in 1 2; do
     rate "$study" small raw $round 400
@@ -149,12 +148,12 @@ for round in 1 2; do
 done
 batch=32 rate "$study" small jpeg-50 2 2400
 expect 0 report --variants "raw jpeg-50" "$study"
-says "$page" "<td>400<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td><td>0.125<small> ± 0.000</small></td>" \
-    "<td>1200</td>"
+says "$page" "| 400 ± 0 | 6.2 ± 0.0 | 0.125 ± 0.000 |" \
+    "| 1200 |"
 silent "$page" 9000 2400
 says "$work/err" "left out: the speed of small on jpeg-50, round 2: not measured as the original's was, batch is 32, not 64" \
     "left out: webp-99: not among the variants of this study"
-says "$page" "jpeg-50 is the fastest to train on of those within 1 point: 1200 images/s, 3 times the original&#39;s (measured once"
+says "$page" "jpeg-50 is the fastest to train on of those within 1 point: 1200 images/s, 3 times the original's (measured once"
 [ -s "$work/page/plots/accuracy-train-small.dat" ] || fail "no plot by the rate of training alone"
 # Of trainings that shared the machine, or may have, the card's figures are not shown.
 for trainers in 3 ''; do
@@ -183,11 +182,11 @@ touch -d 2001-01-01 "$study/train/jpeg-70/small/seed-2/experiment_report.json"
 expect 0 report "$study"
 for text in "trainings on jpeg-60: it was made from other images than other variants, source_bytes is 30000000, not 20000000" \
     "trainings on webp-50: it was made with other settings than others of its codec, effort is 4, not 9" \
-    "jpeg-70, small, seed 2: trained on other files than the variant&#39;s newest training, train_bytes is 2, not 1"; do
-    says "$page" "<li>$text</li>"
+    "jpeg-70, small, seed 2: trained on other files than the variant's newest training, train_bytes is 2, not 1"; do
+    says "$page" "- $text"
 done
 [ "$(grep -c 'left out' "$work/err")" -eq 3 ] || fail "more is left out: $(cat "$work/err")"
-says "$page" "11 trainings." "jpeg-70 was trained from 2 of the original&#39;s 3 seeds"
+says "$page" "11 trainings." "jpeg-70 was trained from 2 of the original's 3 seeds"
 # A variant that was made anew: scores and trainings are those of its files before, as far as bytes tell.
 edit "$study/variants/jpeg-70/dl2-variant.json" 's/"bytes": 700000/"bytes": 600000/'
 for n in $(seq 1000); do
@@ -201,7 +200,7 @@ expect 0 report "$study"
 for text in "scores of jpeg-70: of other files than the variant has now, bytes is 700000, not 600000" \
     "jpeg-70, small, seed 2: trained on other files than the variant has now, train_bytes is 1, not 480000" \
     "jpeg-70, small, seed 3: trained on other files than the variant has now, train_bytes is 1, not 480000"; do
-    says "$page" "<li>$text</li>"
+    says "$page" "- $text"
 done
 [ "$(grep -c 'left out' "$work/err")" -eq 5 ] || fail "more is left out: $(cat "$work/err")"
 # Trainings after it are on its files.

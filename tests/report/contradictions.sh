@@ -10,8 +10,7 @@ named() { # TEXT...: these and no others, in the messages and on the page
     expect 1 report
     for text; do
         said "$text"
-        sed "s/&#39;/'/g; s/&quot;/\"/g" "$page" >"$work/page.txt"
-        says "$work/page.txt" "$text"
+        says "$page" "$text"
     done
     is "$(grep -c expected "$work/err")" $# "results that are named"
 }

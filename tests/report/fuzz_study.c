@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(page.plan.lock);
     dl2_page_complete(&page);
     struct dl2_bytes html = DL2_BYTES_INIT;
-    dl2_page_write(&page, &html);
+    dl2_document_render(dl2_page_make(&page), &html);
     dl2_bytes_free(&html);
     dl2_free_kept();
     must(unlink(path) == 0);

@@ -29,7 +29,7 @@ done
 # Without: nothing is said of groups.
 expect 0 report "$study" --about "Pictures of <b> patients."
 ! grep -q 'count as' "$page" "$work/out" || fail "groups that nobody asked for"
-says "$page" "Pictures of &lt;b&gt; patients." "Nothing was wrong with trainings: none diverged, and no result is left out."
+says "$page" "Pictures of <b> patients." "Nothing was wrong with trainings: none diverged, and no result is left out."
 
 # An expression: its first parenthesis, or all of the match; what has no match is by itself.
 of_20="The 62 validation images count as 22 groups (regex:p([0-9]+)-), whose images are gained and lost together. 2 images without a group are groups of their own."

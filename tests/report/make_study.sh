@@ -11,11 +11,27 @@ if [ -z "${keep_plans:-}" ]; then
     PATH=$work/bin:$PATH
 fi
 
-# says FILE WORDS...: each of them is in the file.
+# shown FILE: $said is the file, or of a page its text.
+shown() {
+    said=$1
+    case $1 in *.html)
+        need_python json python3
+        said=$work/${1##*/}.txt
+        page_text "$1" >"$said" || fail "$1: see above" ;;
+    esac
+}
+
+# says FILE WORDS...: each of them is in the file. silent FILE WORDS...: none of them is.
 says() {
-    said=$1; shift
+    shown "$1"; shift
     for words in "$@"; do
         grep -qF -- "$words" "$said" || { cat "$said" >&2; fail "${said##*/} does not say '$words'"; }
+    done
+}
+silent() {
+    shown "$1"; shift
+    for words in "$@"; do
+        ! grep -qF -- "$words" "$said" || fail "${said##*/} says '$words'"
     done
 }
 

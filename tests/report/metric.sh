@@ -27,15 +27,8 @@ handed_all() {
         handed jpeg-10 $seed "$(awk "BEGIN { print $3 - $2 + 0.0001 * ($seed % 3) * $3 }")"
     done
 }
-# plain: the page's text, without plots and styles
-plain() {
-    "$PYTHON3" - "$page" >"$work/text" <<'PY'
-import html, re, sys
-text = re.sub(r"<style>.*?</style>|<script>.*?</script>|<svg.*?</svg>", "", open(sys.argv[1]).read(), flags=re.S)
-text = re.sub(r"<p class=.warning.>The plots could not.*?</p>", "", text) # names of files
-print(html.unescape(re.sub(r"<[^>]*>", "", text)))
-PY
-}
+# plain: the page's text, but the names of files
+plain() { page_text "$page" | grep -v '^The plots could not' >"$work/text"; }
 silent() { for words in "$@"; do ! grep -qi -- "$words" "$work/text" || { grep -i -- "$words" "$work/text" >&2; fail "the page says '$words'"; }; done; }
 variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
 variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900

@@ -3,23 +3,9 @@
 # dl2-report on studies that are whole, partial and broken.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"
+need_python json python3
 study=$work/study page=$work/page/report.html
-well_formed() { # closed tags, escaped text, no id twice, nothing from outside
-    [ -n "${PYTHON3:-}" ] || return 0
-    "$PYTHON3" - "$1" <<'PY' || fail "$1: see above"
-import re, sys, xml.etree.ElementTree as tree
-text = open(sys.argv[1], encoding="utf-8").read()
-ids = [e.get("id") for e in tree.fromstring(text).iter() if e.get("id")]
-twice = {i for i in ids if ids.count(i) > 1}
-assert not twice, "ids twice: %s" % twice
-refs = re.findall(r"(?:href|src)=['\"]([^'\"]*)", text) + re.findall(r"url\(([^)]*)", text)
-refs = [r for r in refs if not r.startswith("data:")]
-outside = [r for r in refs if not r.startswith("#")]
-assert not outside, "not in the page: %s" % outside
-dangling = [r for r in refs if r[1:] not in ids]
-assert not dangling, "links to nothing: %s" % dangling
-PY
-}
+well_formed() { page_text "$1" "$srcdir/docs/formats/dl2-report-1.schema.json" >"$work/text" || fail "$1: see above"; }
 
 # A whole study: two codecs, three seeds.
 two_jpegs "$study" '{"path": "train/rose/<7>.png", "error": "not a \"PNG\" & nothing else"}'
@@ -37,23 +23,23 @@ expect 0 dl2-report "$study" -o "$page" --title "A <title> & more" --command "ma
 says "$work/out" "Use webp-50: " "the smallest that is shown to lose less than 1 point" \
     "; jpeg-50, which is within, loads 3.22 times and trains 2 times as fast as the original." "Nothing is open."
 says "$page" "jpeg-50 is the fastest to load of those within 1 point: 2900 images/s a core" \
-    "jpeg-50 is the fastest to train on of those within 1 point: 1600 images/s, 2 times the original&#39;s (95% interval 2 to 2 in this run)." \
-    "jpeg-50 is the fastest to 69.2% top-1 of those within 1 point: 0.99 s of training, after 1.98 of the schedule&#39;s 2 epochs"
+    "jpeg-50 is the fastest to train on of those within 1 point: 1600 images/s, 2 times the original's (95% interval 2 to 2 in this run)." \
+    "jpeg-50 is the fastest to 69.2% top-1 of those within 1 point: 0.99 s of training, after 1.98 of the schedule's 2 epochs"
 well_formed "$page"
-says "$page" "A &lt;title&gt; &amp; more" "make study &#39;X=&lt;1&gt;&#39;" "26.12" "3.5 %" \
-    "train/rose/&lt;7&gt;.png: not a &quot;PNG&quot; &amp; nothing else" \
-    "A &lt;fast&gt; &amp; &quot;quoted&quot; processor" "webp-50" "within tolerance" "Wang 2004"
-says "$page" '−10.0 <small>' 'badge beyond'
+says "$page" "A <title> & more" "make study 'X=<1>'" "26.12" "3.5 %" \
+    "train/rose/<7>.png: not a \"PNG\" & nothing else" \
+    "A <fast> & \"quoted\" processor" "webp-50" "within tolerance" "Wang 2004"
+says "$page" '| −10.0 (' ') worse |'
 
 # What sizes stand on: what was measured, and that nothing was.
-says "$page" '<h2>What the sizes stand on</h2>' "<td>not measured</td>" "How the sources were encoded is not recorded"
+says "$page" '## What the sizes stand on' '| not measured |' "How the sources were encoded is not recorded"
 stand=$work/stand
 reference_files='{"lossy": 900, "of_known_quality": 800, "median_quality": 92}' header_bytes=300000
 variant "$stand" jpeg-10 jpeg 10 500000 26.1 0.8 2900
 variant "$stand" jpeg-50 jpeg 50 3000000 31.5 0.93 2800
 load "$stand" raw 900
 expect 0 dl2-report "$stand" -o "$work/stand.html"
-says "$work/stand.html" '<td>300</td><td>10 to 60 %</td>' 'jpeg-10: more than half of these files are headers' \
+says "$work/stand.html" '| 300 | 10 to 60 % |' 'jpeg-10: more than half of these files are headers' \
     'Up to 7 images of a variant, or their originals, have more than 8 bits a sample: PSNR RGB and Y are of 16 bits of 6' \
     '900 sources are files of a lossy codec already, 800 of them JPEGs, of quality 92 in the median'
 unset reference_files header_bytes
@@ -66,9 +52,9 @@ done
 says "$work/page/plots/rate-psnr_rgb.dat" "0.56 26.125 10 NaN NaN NaN NaN jpeg-10"
 
 # Speed: from its own measurements. Timelines: slopes between samples, processors out of two.
-says "$page" "<h2>Speed</h2>" "<td>800<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td><td>0.125" \
-    "<td>2.0</td>" "<td>2.00<small> (2.00 to 2.00)</small></td>" "in 3 rounds of all" "wrong in at most 2.5% of such studies" "Fastest to 69.2% top-1" \
-    "The card: A &lt;card&gt; &amp; more, 80.0 GB of memory; driver 580."
+says "$page" "## Speed" "| 800 ± 0 | 6.2 ± 0.0 | 0.125" \
+    "| 2.0 |" "| 2.00 (2.00 to 2.00) |" "in 3 rounds of all" "wrong in at most 2.5% of such studies" "Fastest to 69.2% top-1" \
+    "The card: A <card> & more, 80.0 GB of memory; driver 580."
 says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 0 50 1 1 0 1 100" "1 200 50 90 50 2 4 2 1 250" \
     "2 800 100 95 0 2 4 4 0 NaN"
 says "$work/page/plots/timeline-small-raw-rank-1.dat" "1 10 NaN" "2 20 NaN"
@@ -80,7 +66,8 @@ expect 0 dl2-report --quiet "$study" -o "$page" --title "A <title> & more" --com
 cmp "$page" "$work/first.html" || fail "not reproducible"
 
 if command -v gnuplot >/dev/null 2>&1; then
-    says "$page" "<svg" "Training on the original, seed 1" "The other timelines"
+    says "$page" "[Training on the original, seed 1, rank 0]" "> The other timelines"
+    grep -q '"svg": ".*<svg' "$work/page/report.json" || fail "no pictures"
     # The scripts can be run by hand.
     rm "$work/page/plots/rate-psnr_rgb.svg"
     (cd "$work/page/plots" && gnuplot rate-psnr_rgb.gp) || fail "rate-psnr_rgb.gp can't be run by hand"
@@ -92,8 +79,8 @@ fi
 # Without gnuplot: the tables, and what is missing.
 expect 0 dl2-report --gnuplot "$work/no such gnuplot" "$study" -o "$work/bare.html"
 says "$work/err" "gnuplot-nox"
-says "$work/bare.html" "gnuplot-nox" "<strong>webp-50</strong> loses less than 1 point"
-grep -q "<svg" "$work/bare.html" && fail "pictures without gnuplot"
+says "$work/bare.html" "gnuplot-nox" "webp-50 loses less than 1 point"
+grep -q '"svg"' "$work/report.json" && fail "pictures without gnuplot"
 well_formed "$work/bare.html"
 
 # Rounds of loading, and by storage.
@@ -111,10 +98,10 @@ done
 cache=4000000 read=20000 rate "$study" load raw 1 1000 loading/cache-50/jobs-2
 cache=8000000 read=5000 rate "$study" load raw 1 1000 loading/cache-100/jobs-2
 expect 0 dl2-report "$study" -o "$page"
-says "$page" "webp-50 is the fastest to load of those within 1 point: 3002 images/s a core, 3 times the original&#39;s (95% interval 3 to 3 in this run)."
+says "$page" "webp-50 is the fastest to load of those within 1 point: 3002 images/s a core, 3 times the original's (95% interval 3 to 3 in this run)."
 # The loader's rate is by the clock there, of half a second: 2000 images are 4000 a second.
-says "$page" "<h2>Loading, by storage</h2>" "<th scope='col' class='l'>storage</th>" "Up to 50% of the files could not be evicted" \
-    "<tr><th scope='row'>jpeg-50</th><td class='l'>disk</td><td>4000<small> ± 0</small></td><td>600<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td></tr>"
+says "$page" "## Loading, by storage" "| storage |" "Up to 50% of the files could not be evicted" \
+    "| jpeg-50 | disk | 4000 ± 0 | 600 ± 0 | 6.2 ± 0.0 |"
 says "$work/page/plots/loading-disk-alone.dat" "1 2000 0" "2 4000 0"
 says "$work/page/plots/loading-disk-small.dat" "1 300 0" "2 600 0"
 says "$work/page/plots/loading-memory.dat" "4 0.02" "8 0.005"
@@ -123,7 +110,7 @@ well_formed "$page"
 # Nothing trained yet, and nothing at all.
 cp -R "$study" "$work/untrained"; rm -r "$work/untrained/train"
 expect 0 dl2-report "$work/untrained" -o "$work/untrained.html"
-says "$work/untrained.html" "Nothing was trained yet" "26.12" ">disk</td>"
+says "$work/untrained.html" "Nothing was trained yet" "26.12" "| disk |"
 well_formed "$work/untrained.html"
 mkdir "$work/empty"
 expect 1 dl2-report "$work/empty" -o "$work/empty.html"

@@ -4,7 +4,7 @@
 #include "common/memory.h"
 #include "report/advice.h"
 #include "report/brief.h"
-#include "report/page/html.h"
+#include "report/page/document.h"
 #include "report/speed.h"
 #include "tests/unit.h"
 
@@ -396,14 +396,46 @@ static void test_looks(void **state)
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 0);
 }
 
-static void test_escaping(void **state)
+/* What stands in the page's document, from the tag to the next. */
+static json_t *document_of(const struct dl2_bytes *html)
 {
+    static const char tag[] = "<script type=\"application/json\" id=\"document\">";
+    const char *at = memmem(html->data, html->size, tag, strlen(tag));
+    assert_non_null(at);
+    at += strlen(tag);
+    const char *end = memchr(at, '<', (size_t)((const char *)html->data + html->size - at));
+    assert_memory_equal(end, "</script>", 9);
+    return json_loadb(at, (size_t)(end - at), 0, NULL);
+}
+
+static void test_document(void **state)
+{
+    static const char hostile[] = "</script><!--<script>&amp;\"b\" 'c'\\\x01\xff é";
+    static const char kept[] = "</script><!--<script>&amp;\"b\" 'c'\\\x01\xef\xbf\xbd é";
+    json_auto_t *document = json_object();
+    json_t *section = dl2_block_append(document, "sections", json_object());
+    assert_true(dl2_block_is_empty(section));
+    json_t *text = dl2_block_text(section, "note", "%s", hostile);
+    dl2_block_say(text, "%s", "");
+    dl2_block_mark(text, "strong", "%s", hostile);
+    dl2_block_say(text, "%d", 1);
+    dl2_block_say(text, "%d", 2);
+    json_t *table = dl2_table_add(section, "a|b\nc|<d");
+    dl2_table_row(table, hostile);
+    dl2_table_number(table, 1.25, 1);
+    dl2_table_badge(dl2_table_value(table, NAN, "%s", "-"), DL2_VERDICT_BEYOND, "%s", "x");
     struct dl2_bytes html = DL2_BYTES_INIT;
-    dl2_html_element(&html, "b class='x'", "%s", "<a & \"b\" 'c'>\x01\xff é");
-    const char *expected = "<b class='x'>&lt;a &amp; &quot;b&quot; &#39;c&#39;&gt;"
-                           "\xef\xbf\xbd\xef\xbf\xbd é</b>";
-    assert_int_equal(html.size, strlen(expected));
-    assert_memory_equal(html.data, expected, strlen(expected));
+    dl2_document_render(document, &html);
+    json_auto_t *shown = document_of(&html);
+    assert_true(json_equal(shown, document));
+    json_auto_t *expected = json_pack(
+        "{s:[{s:[{s:s, s:[s, {s:s}, s]}, {s:s, s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}], "
+        "s:[{s:[{s:s}, {s:f, s:s}, {s:n, s:s, s:{s:s, s:s}}]}]}]}]}",
+        "sections", "blocks", "kind", "note", "text", kept, "strong", kept, "12", "kind", "table",
+        "columns", "label", "a", "type", "text", "label", "b\nc", "type", "number", "label", "d",
+        "type", "text", "rows", "cells", "text", kept, "value", 1.25, "text", "1.2", "value",
+        "text", "-", "badge", "verdict", "beyond", "text", "x");
+    assert_true(json_equal(shown, expected));
     dl2_bytes_free(&html);
 }
 
@@ -457,7 +489,7 @@ int main(void)
         cmocka_unit_test(test_advice_likely), cmocka_unit_test(test_advice_one_seed),
         cmocka_unit_test(test_advice_none),   cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_unequal_noise), cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_escaping),      cmocka_unit_test(test_words),
+        cmocka_unit_test(test_document),      cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, free_analysis);
 }

@@ -12,16 +12,16 @@ news() { find results -newer mark -type f ! -path '*/.make/*' ! -path 'results/r
     ! -name '*.safetensors' ! -name '*.npy' | LC_ALL=C sort; }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
 page=results/report/report.html
-said_on_page() { grep -qF -- "$1" $page || fail "the page says nothing of '$1'"; }
+said_on_page() { page_text $page >text; grep -qF -- "$1" text || fail "the page says nothing of '$1'"; }
 
 # ---- Accuracy at a quality, with copies counted
 expect 0 few study-quality
-said_on_page '<h2>Accuracy at a quality</h2>'
+said_on_page '## Accuracy at a quality'
 said_on_page 'in jpeg-75 32 of 32.'
-said_on_page '>files<br/>copied</th>'
+said_on_page '| files copied |'
 [ ! -e results/load ] || fail "study-quality measures loading"
 [ "$(grep -c '^[17]' results/report/plots/accuracy-quality-convnet.dat)" = 2 ] || fail "not two points by quality"
-grep -q 'Strong compression\|<h2>Codecs' $page && fail "sections without results"
+grep -q 'Strong compression\|## Codecs' text && fail "sections without results"
 
 # ---- Equal bytes
 mark
@@ -41,8 +41,8 @@ for variant in "jpeg-10", "jpeg-75":
     assert subset["val_images"] == 16 and len(subset["epochs"]) == len(whole["epochs"])
 assert percent == 100
 PY
-said_on_page '<h2>Strong compression or fewer images?</h2>'
-is "$(sed -n '/<h2>Strong compression/,/<h2>/p' $page | grep -c "<th scope='row'>jpeg-")" 2 'rows at equal bytes'
+said_on_page '## Strong compression or fewer images?'
+is "$(sed -n '/^## Strong compression/,/^## [^S]/p' text | grep -c '^| jpeg-')" 2 'rows at equal bytes'
 [ "$(sed -n '/subset/,$p' results/report/plots/accuracy-equal-bytes-convnet.dat | grep -c '^[0-9]')" = 3 ] ||
     fail "not three points of fewer images"
 mark
@@ -67,9 +67,9 @@ for file in variants/mine-10/train/fine/3.dl2x quality/mine-75.json load/mine-10
 done
 [ -z "$(news | grep 'variants/jpeg\|train/jpeg\|train/raw\|quality/jpeg')" ] || fail "other codecs are made again: $(news)"
 grep -q '"identical": 32' results/quality/mine-10.json || fail "the external codec's images are not the original's"
-said_on_page '<h2>Codecs</h2>'
+said_on_page '## Codecs'
 said_on_page 'An external codec starts a process for each image'
-is "$(sed -n '/<h2>Codecs/,/<h2>/p' $page | grep -c "<th scope='row'>")" 2 'rows of codecs'
+is "$(sed -n '/^## Codecs/,/^## [^C]/p' text | grep -c '^| [^c]')" 2 'rows of codecs'
 mark
 expect 0 few EXTERNAL="mine=$PWD/encode %i %o %q; cp %i %o" study-codec
 [ -z "$(news)" ] || fail "made again: $(news)"

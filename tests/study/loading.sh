@@ -33,7 +33,7 @@ is "$(last results/loading/cache-100/jobs-2/load/raw/round-1.json bytes_read)" 0
 half=$(last results/loading/cache-25/jobs-2/load/raw/round-1.json bytes_read)
 [ "$half" -lt "$bytes" ] || fail "a cache saves nothing: $half of $bytes"
 is "$(last results/loading/cache-25/jobs-2/load/jpeg-10/round-1.json bytes_read)" 0 "jpeg-10 fits where the original doesn't"
-grep -q '<h2>Loading, by storage</h2>' results/report/report.html || fail "the report says nothing of it"
+grep -q '"heading": "Loading, by storage"' results/report/report.json || fail "the report says nothing of it"
 for plot in loading-memory loading-disk-alone loading-memory-alone; do
     [ -s results/report/plots/$plot.dat ] || fail "no $plot"
 done

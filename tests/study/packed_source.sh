@@ -21,7 +21,7 @@ done
 
 # ---- A whole study of tar shards
 expect 0 small DATASET=tar OUT=of-tar
-grep -q '<title>.*tar.*</title>' of-tar/report/report.html || fail "the report is not called after the shards"
+grep -q '"title": ".*tar.*"' of-tar/report/report.json || fail "the report is not called after the shards"
 grep -qF "DATASET=$work/tar" of-tar/report/report.html || fail "the command names no shards"
 expect 0 dl2-transcode --quiet index tar
 stamp

@@ -25,7 +25,7 @@ store() { study DATASET=s3://bucket/photos VARIANTS=s3://bucket/sweep OUT=result
 expect 0 store
 is "$(find results/variants -type f)" results/variants/jpeg-10/dl2-variant.json "files of the variant"
 expect 0 dl2-load check s3://bucket/sweep/jpeg-10
-grep -q '<title>.*photos.*</title>' results/report/report.html || fail "the report is not called after the prefix"
+grep -q '"title": ".*photos.*"' results/report/report.json || fail "the report is not called after the prefix"
 touch mark
 expect 0 store
 [ -z "$(find results -newer mark -name '*.json' ! -path '*/.make/*' ! -path '*/report/*' ! -path results/study-plan.json)" ] || fail "made again"

@@ -47,8 +47,7 @@ study() { tiny run "$@"; }
 planned() { tiny plan "$@"; }
 # made_again PAGE: how the report says that it is made
 made_again() {
-    sed -n 's/.*<pre>\(make .*\|dl2-study run .*\)<\/pre>.*/\1/p' "$1" |
-        sed "s/<\/pre>.*//; s/&quot;/\"/g; s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g"
+    page_text "$1" | grep '^make \|^dl2-study run '
 }
 # up_to_date COMMAND: nothing is to be done for what the command makes; make takes two dollars for one
 up_to_date() {

@@ -24,7 +24,7 @@ for name in raw jpeg-10; do
         [ -f results/$file ] || fail "no $file"
     done
 done
-grep -q '<title>.*photos.*</title>' $page || fail "the report is not called after the table"
+grep -q '"title": ".*photos.*"' results/report/report.json || fail "the report is not called after the table"
 # The command makes the same report again: from here, with what its quotes hold.
 command=$(made_again $page)
 case $command in *"DATASET='$(at photos)'"*"VARIANTS='$(at small)'"*) ;; *) fail "the command: $command" ;; esac

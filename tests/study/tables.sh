@@ -13,8 +13,8 @@ is "$(cd results/variants && echo *)" "jpeg-10 jpeg-10@20 jpeg_network-10 jpeg_n
 jpeg_pipeline-10 jpeg_pipeline-10@20 png@20" 'variants'
 [ -f results/train/jpeg_network-10@20/convnet/seed-1/evaluation/evaluation_report.json ] || fail "no matrix"
 grep -q '"weights": ".*train/raw/convnet/seed-1/checkpoint' results/tables/network.json || fail "the network"
-grep -q 'h3>jpeg_network-10@20<' results/report/report.html || fail "no pictures of the tables"
-grep -q 'TABLES=&quot;pipeline network&quot;' results/report/report.html || fail "the command lacks TABLES"
+grep -q '"jpeg_network-10@20"' results/report/report.json || fail "no pictures of the tables"
+grep -q 'TABLES=\\"pipeline network\\"' results/report/report.json || fail "the command lacks TABLES"
 
 # In a path with quotes.
 expect 0 study OUT="it's here" QUALITIES=10 TABLES=pipeline variants

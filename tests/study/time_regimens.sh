@@ -62,7 +62,7 @@ is "$(field results/regimens/2/train/raw/convnet/seed-1/experiment_report.json e
 grep -A 3 '"final"' results/regimens/1.5/train/raw.1.freeze+jpeg-50.0.5/convnet/seed-1/experiment_report.json |
     grep -q '"name": "jpeg-50"' || fail "not validated on the last stage's variant"
 grep -q 'left out' "$work/err" && fail "a regimen is left out: $(cat "$work/err")"
-for text in '2 epochs on' '1.5 epochs on' 'jpeg-50:1,raw:1<' 'jpeg-50:1:size=8,raw:1<' 'raw:1:freeze,jpeg-50:0.5<'; do
+for text in '2 epochs on' '1.5 epochs on' 'jpeg-50:1,raw:1"' 'jpeg-50:1:size=8,raw:1"' 'raw:1:freeze,jpeg-50:0.5"'; do
     grep -qF "$text" $page || fail "the report has no '$text'"
 done
 grep -q '^1 ' results/report/plots/regimens-2-convnet.dat && grep -q '^2 ' results/report/plots/regimens-2-convnet.dat ||

@@ -24,8 +24,8 @@ grep -q 'mean Dice' out || fail "no answer: $(tail -n 3 out)"
 import json, sys
 [score] = json.load(open("results/quality/jp2-50.json"))["variants"]
 psnr = score["metrics"]["volume_psnr"]["mean"]
-page = open("results/report/report.html").read()
-sys.exit(not (40 < psnr < 55 and f">{psnr:.2f}<" in page and "voxels" in page and " volumes, validated on " in page))
+page = open("results/report/report.json").read()
+sys.exit(not (40 < psnr < 55 and f'"text": "{psnr:.2f}"' in page and "voxels" in page and " volumes, validated on " in page))
 END
 expect 0 study # nothing is to be done
 grep -q 'mean Dice' out || fail "no answer: $(tail -n 3 out)"

@@ -51,6 +51,9 @@ for page in pathlib.Path(sys.argv[1]).glob("*.md"):
     for part in re.split(r"^## ", page.read_text(), flags=re.M)[1:]:
         for schema in re.findall(r"`(dl2-[a-z-]+/\d+)`", part.split("\n")[0]):
             sections[schema] = page.read_text() if page.name in ("load.md", "train.md") else part   # as above
+for schema in pathlib.Path(sys.argv[1]).glob("*.schema.json"):   # which describes its fields beside the page
+    document = json.loads(schema.read_text())
+    sections[document["title"]] += schema.read_text()
 wrong, seen = [], {}
 
 def walk(value, schema, words, under=""):
