@@ -12,7 +12,7 @@
 #define MAX_SAMPLES 10000 /* of a timeline */
 #define MAX_RANKS   16    /* whose timelines are drawn */
 
-enum { PANEL_HEIGHT = 88, PANEL_STEP = 110, PANELS = 5, CURVES = 9 };
+enum { PANEL_HEIGHT = 88, PANEL_STEP = 110, PANELS = 6, CURVES = 13 };
 
 /* The columns of the data behind the time, panel by panel. */
 static const struct {
@@ -21,24 +21,26 @@ static const struct {
     const char *title, *colour;
 } curves[CURVES] = {
     {{"images", 1, .is_rate = true}, 0, "", DL2_PLOT_BLUE},
-    {{"cpu_percent", 0}, 1, "processors", DL2_PLOT_BLUE},
+    {{"cpu_percent", 0}, 1, "process", DL2_PLOT_BLUE},
+    {{"machine_cpu_percent", 0}, 1, "machine", DL2_PLOT_TEAL},
+    {{"server_cpu_percent", 0}, 1, "server", DL2_PLOT_VIOLET},
     {{"card_percent", 1, .of_card = true}, 1, "card", DL2_PLOT_GREEN},
     {{"data_wait_seconds", 1, .is_rate = true, .is_share = true}, 1, "data wait", DL2_PLOT_RED},
     {{"rss_bytes", 1e9}, 2, "process", DL2_PLOT_BLUE},
     {{"card_memory_bytes", 1e9, .of_card = true}, 2, "card", DL2_PLOT_GREEN},
     {{"network_received_bytes", 1e6, .is_rate = true}, 3, "received", DL2_PLOT_BLUE},
     {{"network_sent_bytes", 1e6, .is_rate = true}, 3, "sent", DL2_PLOT_GREEN},
-    {{"card_watts", 1, .of_card = true}, 4, "", DL2_PLOT_ORANGE},
+    {{"machine_disk_read_bytes", 1e6, .is_rate = true}, 4, "read", DL2_PLOT_BLUE},
+    {{"machine_disk_write_bytes", 1e6, .is_rate = true}, 4, "written", DL2_PLOT_GREEN},
+    {{"card_watts", 1, .of_card = true}, 5, "", DL2_PLOT_ORANGE},
 };
 
 static const struct {
     const char *label, *most; /* of the axis; "*": of the data */
     double least;             /* below this nothing is drawn */
-} panels[PANELS] = {{"images/s", "*", 0},
-                    {"% of time", "100", 0},
-                    {"memory, GB", "*", 0},
+} panels[PANELS] = {{"images/s", "*", 0},        {"% of time", "100", 0}, {"memory, GB", "*", 0},
                     {"network, MB/s", "*", 0.1}, /* else nobody uses it */
-                    {"power, W", "*", 0}};
+                    {"disks, MB/s", "*", 0.1},   {"power, W", "*", 0}};
 
 static struct dl2_plot begin_plot(const struct dl2_study *study, const struct dl2_study_run *run,
                                   size_t rank)
@@ -54,8 +56,8 @@ static struct dl2_plot begin_plot(const struct dl2_study *study, const struct dl
              of_rank);
     struct dl2_plot plot =
         dl2_plot_begin(title,
-                       "time images/s processors-% card-% waiting-% process-GB card-GB "
-                       "received-MB/s sent-MB/s power-W",
+                       "time images/s process-% machine-% server-% card-% waiting-% process-GB "
+                       "card-GB received-MB/s sent-MB/s read-MB/s written-MB/s power-W",
                        0, "timeline-%s-%s%s", run->arch, variant, suffix);
     dl2_plot_block(&plot, variant);
     return plot;

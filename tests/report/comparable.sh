@@ -160,7 +160,7 @@ for trainers in 3 ''; do
     for seed in 1 2; do training "$study" jpeg-50 small $seed 0.691; done
     expect 0 report "$study"
     silent "$work/page/plots/timeline-small-jpeg-50.dat" " 250" " 95 "
-    says "$work/page/plots/timeline-small-raw.dat" "1 200 50 90 50 2 4 2 1 250"
+    says "$work/page/plots/timeline-small-raw.dat" "1 200 50 75 20 90 50 2 4 2 1 2 0 250"
 done
 rm -r "$study/throughput"
 

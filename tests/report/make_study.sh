@@ -91,7 +91,9 @@ training() {
  "timeline": {"period_seconds": 1, "seconds": [0.5, 1, 2], "images": [50, 150, 950], "data_wait_seconds": [0.25, 0.5, 0.5],
               "cpu_percent": [50, 100, 200], "rss_bytes": [1e9, 2e9, 2e9], "card_percent": [0, 90, 95],
               "card_memory_bytes": [1e9, 4e9, 4e9], "card_watts": [100, 250, null],
-              "network_received_bytes": [0, 1e6, 5e6], "network_sent_bytes": [5e5, 1e6, 1e6]},
+              "network_received_bytes": [0, 1e6, 5e6], "network_sent_bytes": [5e5, 1e6, 1e6],
+              "machine_cpu_percent": [100, 150, 200], "server_cpu_percent": [20, 40, 60],
+              "machine_disk_read_bytes": [1e6, 2e6, 2e6], "machine_disk_write_bytes": [0, 0, 3e6]},
  "rank_timelines": [{}, {"period_seconds": 1, "seconds": [1, 2], "images": [10, 30]}],
  "bad": [], "completed": ${6:-true}}
 JSON

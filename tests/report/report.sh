@@ -55,8 +55,8 @@ says "$work/page/plots/rate-psnr_rgb.dat" "0.56 26.125 10 NaN NaN NaN NaN jpeg-1
 says "$page" "## Speed" "| 800 ± 0 | 6.2 ± 0.0 | 0.125" \
     "| 2.0 |" "| 2.00 (2.00 to 2.00) |" "in 3 rounds of all" "wrong in at most 2.5% of such studies" "Fastest to 69.2% top-1" \
     "The card: A <card> & more, 80.0 GB of memory; driver 580."
-says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 0 50 1 1 0 1 100" "1 200 50 90 50 2 4 2 1 250" \
-    "2 800 100 95 0 2 4 4 0 NaN"
+says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 50 10 0 50 1 1 0 1 2 0 100" "1 200 50 75 20 90 50 2 4 2 1 2 0 250" \
+    "2 800 100 100 30 95 0 2 4 4 0 0 3 NaN"
 says "$work/page/plots/timeline-small-raw-rank-1.dat" "1 10 NaN" "2 20 NaN"
 
 # The same results give the same bytes.
