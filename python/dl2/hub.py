@@ -989,7 +989,7 @@ class Twin:
             units = [((self._group(path, source, group) for group in range(source.num_row_groups)), self.variant)]
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         at, variants = 0, []
-        with pq.ParquetWriter(dest + ".new", self.source.schema, **writer_options(source, path)) as writer:
+        with open_writer(dest + ".new", self.source.schema, source, writer_options(source, path)) as writer:
             for groups, variant in units:
                 variants.append(variant)
                 taken = itertools.count()
@@ -1023,6 +1023,14 @@ def differences(source, made, groups=True):
                                       ("division into row groups", groups and rows(made) != rows(source))) if differ]
 
 
+def open_writer(where, schema, file, options):
+    """A ParquetWriter of these options, and of the file's metadata that Arrow's schema lacks: `datasets` adds such."""
+    writer = pq.ParquetWriter(where, schema, **options)
+    known = {b"ARROW:schema", *(schema.metadata or {})}
+    writer.add_key_value_metadata({key: value for key, value in (file.metadata.metadata or {}).items() if key not in known})
+    return writer
+
+
 def writer_options(file, path):
     """What makes ParquetWriter write a file like this one; chunks and a page index are those of `datasets`, for the Hub."""
     about = file.metadata
@@ -1037,7 +1045,7 @@ def writer_options(file, path):
     for nested, release, int96 in itertools.product((True, False), ("2.6", "2.4", "1.0"), (False, True)):
         of_form = {"use_compliant_nested_type": nested, "version": release, "use_deprecated_int96_timestamps": int96}
         empty = io.BytesIO()
-        pq.ParquetWriter(empty, file.schema_arrow, **options, **of_form).close()
+        open_writer(empty, file.schema_arrow, file, {**options, **of_form}).close()
         if not differences(file, pq.ParquetFile(empty), groups=False):
             return {**options, **of_form}
     return fail(f"{path} has a schema that pyarrow reads and does not write alike: {file.schema}")

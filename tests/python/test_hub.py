@@ -63,12 +63,15 @@ def row(i):
             "score": None if i % 6 == 0 else i / 3, "blob": b"\0\xff" * (i % 4), "kind": ["big", "small"][i % 2]}
 
 
-def write(path, rows, schema=FEATURES.arrow_schema, group=100, **settings):
+def write(path, rows, schema=FEATURES.arrow_schema, group=100, by_datasets=False, **settings):
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     schema = schema.set(11, pa.field("kind", pa.dictionary(pa.int32(), pa.string()))) if "kind" in schema.names else schema
     with pq.ParquetWriter(path, schema, use_content_defined_chunking=True, write_page_index=True, **settings) as writer:
         for at in range(0, len(rows), group):
             writer.write_table(pa.Table.from_pylist(rows[at:at + group], schema), row_group_size=group)
+        if by_datasets:  # which adds this to the metadata, and not to Arrow's schema
+            writer.add_key_value_metadata({"content_defined_chunking": json.dumps(
+                {"min_chunk_size": 1 << 18, "max_chunk_size": 1 << 20, "norm_level": 0})})
 
 
 def flowers(folder, count):
@@ -77,7 +80,7 @@ def flowers(folder, count):
     parts = {"train-00000-of-00002": rows[:count // 2], "train-00001-of-00002": rows[count // 2:count * 8 // 10],
              "validation-00000-of-00001": rows[count * 8 // 10:count * 9 // 10], "test-00000-of-00001": rows[count * 9 // 10:]}
     for name, part in parts.items():
-        write(f"{folder}/data/{name}.parquet", part)
+        write(f"{folder}/data/{name}.parquet", part, by_datasets=True)
     with open(f"{folder}/README.md", "w", encoding="utf-8") as file:
         file.write("---\nlicense: cc-by-4.0\nconfigs:\n- config_name: default\n  data_files:\n" + "".join(
             f"  - split: {split}\n    path: data/{split}-*\n" for split in ("train", "validation", "test")) + "---\n# Flowers\n\nOf a garden.\n")
