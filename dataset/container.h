@@ -193,6 +193,7 @@ struct dl2_dataset {
     uint32_t least_frames, most_frames; /* of all clips, whatever the split */
     char **classes;                     /* in label order; one block with its strings */
     unsigned class_count;
+    int32_t *labels;            /* of the reader's classes in this list; NULL: it is the reader's */
     bool has_parts;             /* the data come with splits of their own */
     struct dl2_part_list parts; /* the names of those that are not train, val or test */
     bool by_rule;               /* the seeded rule split them */
@@ -227,7 +228,10 @@ static inline size_t dl2_reader_number(const struct dl2_dataset *dataset, size_t
 /* An image by the reader's number. */
 static inline struct dl2_entry dl2_reader_entry(const struct dl2_dataset *dataset, size_t number)
 {
-    return dataset->container->reader->describe(dataset, number);
+    struct dl2_entry entry = dataset->container->reader->describe(dataset, number);
+    if (dataset->labels && entry.sample.label >= 0)
+        entry.sample.label = dataset->labels[entry.sample.label];
+    return entry;
 }
 
 /* Are samples clips, and not images? */
@@ -249,6 +253,10 @@ void dl2_reader_free_names(struct dl2_dataset *dataset);
 /* The path of struct dl2_sample of the image with this number; without a file's or table's name if
  * memory runs out. */
 const char *dl2_reader_path(const struct dl2_dataset *dataset, size_t number);
+
+/* relabel.c: DL2_ERR_ARGUMENT for a name that comes twice. */
+int dl2_classes_check_names(const char *path, const char *const *names, unsigned count,
+                            struct dl2_error *error);
 
 /*
  * clips.c: finds the clips of a dataset that its reader has opened, or that there are none. Sets

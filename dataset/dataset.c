@@ -88,6 +88,7 @@ static void close_reader(struct dl2_dataset *dataset)
     free(dataset->aside);
     dl2_free_list(dataset->class_files);
     free(dataset->classes);
+    free(dataset->labels);
     dl2_part_list_free(&dataset->parts);
 }
 

@@ -224,6 +224,22 @@ void dl2_dataset_close(struct dl2_dataset *dataset);
 enum { DL2_DATASETS_MAX = 64 };
 int dl2_dataset_join(struct dl2_dataset *const *members, const char *const *paths, size_t count,
                      struct dl2_dataset **out, struct dl2_error *error);
+/*
+ * Opens each path by `open`, and joins them if there are several. Zero-initialise the union, and
+ * close it also after a failure.
+ */
+struct dl2_dataset_union {
+    struct dl2_dataset *dataset;  /* all of them */
+    struct dl2_dataset **members; /* each */
+    size_t count;
+    char *path; /* "a, b", for messages */
+    char *name; /* dl2_dataset_variant_name(), "a+b" */
+};
+int dl2_dataset_union_open(const char *const *paths, size_t count,
+                           int (*open)(void *context, const char *path, struct dl2_dataset **out,
+                                       struct dl2_error *error),
+                           void *context, struct dl2_dataset_union *out, struct dl2_error *error);
+void dl2_dataset_union_close(struct dl2_dataset_union *all);
 /* How many datasets are joined, which of them a sample is of, from 0, and what messages call it;
  * 1, 0 and NULL where none are. The string lives as long as the joined dataset. */
 size_t dl2_dataset_members(const struct dl2_dataset *dataset);
@@ -256,6 +272,20 @@ uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset);
 unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
 bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b);
+
+/*
+ * Makes a list of classes the dataset's, such as that of a network which was trained on others:
+ * labels become numbers of this list, by name. A message says so, unless the lists are equal. Call
+ * it once, before any loader is made. DL2_ERR_ARGUMENT, and the dataset is as before, if a sample's
+ * class is not in the list, if there are no classes, and if a name comes twice in either list.
+ */
+struct dl2_known_classes {
+    const char *const *names;
+    unsigned count;
+    const char *of; /* whose it is, for messages */
+};
+int dl2_dataset_use_classes(struct dl2_dataset *dataset, const char *path,
+                            const struct dl2_known_classes *list, struct dl2_error *error);
 
 /*
  * A number that is another one when samples are added, removed, renamed, relabelled, moved to

@@ -264,6 +264,11 @@ static int check_twice(const struct member *a, const struct member *b, struct dl
 
 static int check_members(const struct joined *joined, struct dl2_error *error)
 {
+    for (size_t i = 0; joined->count > 1 && i < joined->count; i++) {
+        const struct member *member = &joined->members[i];
+        DL2_TRY(dl2_classes_check_names(member->path, (const char *const *)member->dataset->classes,
+                                        member->dataset->class_count, error));
+    }
     for (size_t i = 1; i < joined->count; i++) {
         const struct member *member = &joined->members[i];
         DL2_TRY(check_kinds(joined->members, member, error));
@@ -615,4 +620,48 @@ size_t dl2_dataset_member_of(const struct dl2_dataset *dataset, size_t index)
 const char *dl2_dataset_member_path(const struct dl2_dataset *dataset, size_t member)
 {
     return member < dataset->members ? joined_of(dataset)->members[member].path : NULL;
+}
+
+/* ---- Of several paths ---- */
+
+/* Puts "BEFORE, NEXT" in the place of *text, NULL before the first. */
+static int add_text(char **text, const char *between, const char *next, struct dl2_error *error)
+{
+    char *longer;
+    DL2_TRY(dl2_format(&longer, error, "%s%s%s", *text ? *text : "", *text ? between : "", next));
+    free(*text);
+    *text = longer;
+    return DL2_OK;
+}
+
+int dl2_dataset_union_open(const char *const *paths, size_t count,
+                           int (*open)(void *context, const char *path, struct dl2_dataset **out,
+                                       struct dl2_error *error),
+                           void *context, struct dl2_dataset_union *out, struct dl2_error *error)
+{
+    DL2_TRY(DL2_NEW(&out->members, count, "datasets", error));
+    for (; out->count < count; out->count++) {
+        DL2_AUTO_FREE char *name = dl2_dataset_variant_name(paths[out->count]);
+        if (!name)
+            return dl2_error_memory(error, "datasets");
+        DL2_TRY(add_text(&out->name, "+", name, error));
+        DL2_TRY(add_text(&out->path, ", ", paths[out->count], error));
+        DL2_TRY(open(context, paths[out->count], &out->members[out->count], error));
+    }
+    if (count > 1)
+        return dl2_dataset_join(out->members, paths, count, &out->dataset, error);
+    out->dataset = out->members[0];
+    return DL2_OK;
+}
+
+void dl2_dataset_union_close(struct dl2_dataset_union *all)
+{
+    if (all->count > 1)
+        dl2_dataset_close(all->dataset);
+    for (size_t i = 0; i < all->count; i++)
+        dl2_dataset_close(all->members[i]);
+    free(all->members);
+    free(all->path);
+    free(all->name);
+    *all = (struct dl2_dataset_union){0};
 }

@@ -11,6 +11,7 @@ libdataset_la_SOURCES = \
 	dataset/joined.c \
 	dataset/layout.c \
 	dataset/reader.c \
+	dataset/relabel.c \
 	dataset/server_fit.h \
 	dataset/sidecars.c dataset/sidecars.h \
 	dataset/split.c dataset/split.h \

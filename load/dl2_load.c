@@ -31,14 +31,17 @@ enum {
 };
 
 static const struct dl2_command commands[] = {
-    [BENCH] = {"bench", BENCHES, "DIR", 1, 1, "Load images as training does, and measure the rate",
-               "All images are loaded as in training; the rate and the time of each stage are "
+    [BENCH] = {"bench", BENCHES, "DIR...", 1, 0,
+               "Load images as training does, and measure the rate",
+               "All images are loaded as in training, of several DIRs as of one dataset; the rate "
+               "and the time of each stage are "
                "printed. Images/s a core are images per CPU second, user and system, of the whole "
                "process. With --batching=strict the batches are the same bytes for every number of "
                "workers."},
-    [CHECK] = {"check", CHECKS, "DIR", 1, 1, "Decode every image, and name those that are damaged",
+    [CHECK] = {"check", CHECKS, "DIR...", 1, 0,
+               "Decode every image, and name those that are damaged",
                "Every image is read, compared with its check sum if the dataset has one, and "
-               "decoded."},
+               "decoded. Several DIRs must go together as one dataset."},
     [ANALYZE] = {"analyze", ANALYZES, "DIR...", 1, 0,
                  "Predict how fast a device trains, and what it waits for",
                  "For each DIR, predicts how fast a device trains from it, and what it waits for: "
@@ -208,7 +211,7 @@ static const struct dl2_option options[] = {
      "With --decode gpu or hybrid: the card, auto, cuda or cuda:1", AT(options.card),
      .parse = dl2_batch_decoder_card, .unset = "auto, the first", .commands = BENCHES},
     {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the dataset in the results", AT(options.name),
-     .unset = "its variant's name, or the last part of DIR", .commands = BENCHES},
+     .unset = "its variant's name, or the last part of DIR; A+B of several", .commands = BENCHES},
 
     {DL2_OPTION_GROUP, .help = "Options for analyze:"},
     {DL2_OPTION_REAL, "device-rate", 0, "IMAGES/S",
@@ -313,16 +316,16 @@ static int run(enum command command, const char *const *paths, size_t count,
         DL2_TRY(dl2_file_expect(own->json_path, error));
     switch (command) {
     case BENCH:
-        return dl2_load_bench(own, paths[0], stdout, error);
+        return dl2_load_bench(own, paths, count, stdout, error);
     case CHECK:
-        return dl2_load_check(own, paths[0], stdout, error);
+        return dl2_load_check(own, paths, count, stdout, error);
     default:
         return dl2_load_analyze(own, paths, count, stdout, error);
     }
 }
 
 /* Refuses options that would have no effect. */
-static int check_effects(enum command command)
+static int check_effects(enum command command, size_t paths)
 {
     const struct dl2_load_options *own = &settings.options;
     const struct dl2_option_rule rules[] = {
@@ -331,6 +334,7 @@ static int check_effects(enum command command)
         {own->loader.volume_depth, "gray",
          "has no effect on volumes, whose channels are loaded as they are"},
         {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
+        {paths < 2, "shares", "needs several DIRs"},
     };
     if (own->loader.volume_depth && command != BENCH)
         return dl2_program_usage_error(&program,
@@ -351,9 +355,9 @@ static int check_effects(enum command command)
 }
 
 /* Checks all arguments; returns 0 or an exit status. */
-static int check_usage(enum command command)
+static int check_usage(enum command command, size_t paths)
 {
-    const int idle = check_effects(command);
+    const int idle = check_effects(command, paths);
     if (idle)
         return idle;
     const struct dl2_load_options *own = &settings.options;
@@ -384,7 +388,7 @@ int main(int argc, char **argv)
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     struct dl2_error error = DL2_ERROR_INIT;
     const enum command command = (enum command)common.command;
-    int exit_status = check_usage(command);
+    int exit_status = check_usage(command, count);
     if (!exit_status) {
         const int status = run(command, (const char *const *)paths, count, &error);
         if (status < 0)

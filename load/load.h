@@ -48,12 +48,13 @@ struct dl2_load_options {
 
 /*
  * The commands. Each prints its results on `out` and names unreadable samples on stderr. Returns
- * the number of unreadable samples, or an error.
+ * the number of unreadable samples, or an error. dl2_load_analyze() compares the paths, the others
+ * join them.
  */
-int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE *out,
-                   struct dl2_error *error);
-int dl2_load_check(const struct dl2_load_options *options, const char *path, FILE *out,
-                   struct dl2_error *error);
+int dl2_load_bench(const struct dl2_load_options *given, const char *const *paths, size_t count,
+                   FILE *out, struct dl2_error *error);
+int dl2_load_check(const struct dl2_load_options *options, const char *const *paths, size_t count,
+                   FILE *out, struct dl2_error *error);
 int dl2_load_analyze(const struct dl2_load_options *options, const char *const *paths, size_t count,
                      FILE *out, struct dl2_error *error);
 
@@ -88,9 +89,9 @@ const char *dl2_load_bytes(char text[16], double bytes);
 /* The counts of dl2_unusual_rows by name, a new object. */
 json_t *dl2_load_unusual(const struct dl2_loader_stats *stats);
 
-/* Opens a dataset, and prints its messages on stderr. */
-int dl2_load_open(const struct dl2_load_options *options, const char *path,
-                  struct dl2_dataset **dataset, struct dl2_error *error);
+/* dl2_dataset_union_open(), with messages on stderr. */
+int dl2_load_open(const struct dl2_load_options *options, const char *const *paths, size_t count,
+                  struct dl2_dataset_union *data, struct dl2_error *error);
 
 /* Names on stderr the samples that a loader of so many images could not read, and their number,
  * which it returns; appends the texts to `list` (may be NULL). */

@@ -271,8 +271,9 @@ static int open_subject(struct dl2_load_analysis *analysis,
     const struct dl2_loader_config *config = &analysis->config;
     subject->path = path;
     subject->resident = 1;
-    subject->name = dl2_keep_block(dl2_dataset_variant_name(path));
-    DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
+    DL2_TRY(dl2_load_open(analysis->options, &path, 1, &subject->data, error));
+    subject->name = subject->data.name;
+    subject->dataset = subject->data.dataset;
     if (dl2_dataset_kind(subject->dataset) == DL2_SAMPLE_CLIP)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s: it holds clips, and analyze predicts the loading of images; "
@@ -292,8 +293,7 @@ static void close_subject(struct dl2_load_analysis_subject *subject)
 {
     dl2_loader_destroy(subject->loader);
     dl2_sampler_free(&subject->sampler);
-    if (subject->dataset)
-        dl2_dataset_close(subject->dataset);
+    dl2_dataset_union_close(&subject->data);
 }
 
 /* ---- storage: reading alone, cold ---- */

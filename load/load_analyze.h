@@ -61,8 +61,9 @@ struct dl2_load_analysis_way {
 
 struct dl2_load_analysis_subject { /* one dataset */
     const char *path;
-    char *name;
-    struct dl2_dataset *dataset;
+    const char *name;
+    struct dl2_dataset_union data;
+    const struct dl2_dataset *dataset; /* its */
     struct dl2_loader *loader;
     struct dl2_sampler sampler;
     uint64_t images, bytes;

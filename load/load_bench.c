@@ -610,6 +610,8 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     DL2_TRY(dl2_loader_create(bench->dataset, &bench->config, &loader, error));
     if (dl2_loader_boxes_warning(loader))
         dl2_progress_message(&bench->progress, "%s", dl2_loader_boxes_warning(loader));
+    if (dl2_loader_shares_note(loader))
+        dl2_progress_message(&bench->progress, "--shares: %s", dl2_loader_shares_note(loader));
     int status = run_epochs(bench, loader, error);
     const int bad = dl2_load_name_bad(loader, dl2_dataset_count(bench->dataset), bench->bad);
     dl2_loader_destroy(loader);
@@ -622,20 +624,18 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     return bad;
 }
 
-int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE *out,
-                   struct dl2_error *error)
+static int bench_all(const struct dl2_load_options *given, const struct dl2_dataset_union *data,
+                     FILE *out, struct dl2_error *error)
 {
-    struct dl2_dataset *dataset;
     struct dl2_load_options own = *given, *options = &own;
-    DL2_TRY(dl2_load_open(options, path, &dataset, error));
-    if (options->loader.volume_depth && dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
-        options->loader.channels = dl2_dataset_volume_channels(dataset);
+    if (options->loader.volume_depth && dl2_dataset_kind(data->dataset) == DL2_SAMPLE_VOLUME)
+        options->loader.channels = dl2_dataset_volume_channels(data->dataset);
     struct bench bench = {
         .options = options,
-        .dataset = dataset,
-        .path = path,
-        .name = options->name ? options->name : dl2_keep_block(dl2_dataset_variant_name(path)),
-        .samples = dl2_dataset_count(dataset),
+        .dataset = data->dataset,
+        .path = data->path,
+        .name = options->name ? options->name : data->name,
+        .samples = dl2_dataset_count(data->dataset),
         .config = options->loader,
         .scaling = dl2_keep(options->scaling_count + 1, sizeof *bench.scaling, "results"),
         .bad = dl2_keep_json(json_array()),
@@ -648,6 +648,16 @@ int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE 
     dl2_batch_decoder_close(bench.decoder);
     dl2_bytes_free(&bench.host);
     dl2_bytes_free(&bench.gaps);
-    dl2_dataset_close(dataset);
+    return status;
+}
+
+int dl2_load_bench(const struct dl2_load_options *given, const char *const *paths, size_t count,
+                   FILE *out, struct dl2_error *error)
+{
+    struct dl2_dataset_union data = {0};
+    int status = dl2_load_open(given, paths, count, &data, error);
+    if (status == DL2_OK)
+        status = bench_all(given, &data, out, error);
+    dl2_dataset_union_close(&data);
     return status;
 }

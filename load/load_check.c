@@ -325,11 +325,11 @@ static int run_check(struct check *check, const char *path, struct dl2_parallel 
     return status;
 }
 
-int dl2_load_check(const struct dl2_load_options *options, const char *path, FILE *out,
-                   struct dl2_error *error)
+static int check_all(const struct dl2_load_options *options, const struct dl2_dataset_union *data,
+                     FILE *out, struct dl2_error *error)
 {
-    struct dl2_dataset *dataset;
-    DL2_TRY(dl2_load_open(options, path, &dataset, error));
+    const struct dl2_dataset *dataset = data->dataset;
+    const char *path = data->path;
     const enum dl2_sample_kind kind = dl2_dataset_kind(dataset);
     struct check check = {.options = options, .config = options->loader, .dataset = dataset};
     if (kind == DL2_SAMPLE_VOLUME)
@@ -368,6 +368,16 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         dl2_mask_free(&check.checkers[i].mask);
     }
     dl2_box_source_close(&check.boxes);
-    dl2_dataset_close(dataset);
     return status < 0 ? status : check.bad_count;
+}
+
+int dl2_load_check(const struct dl2_load_options *options, const char *const *paths, size_t count,
+                   FILE *out, struct dl2_error *error)
+{
+    struct dl2_dataset_union data = {0};
+    int status = dl2_load_open(options, paths, count, &data, error);
+    if (status == DL2_OK)
+        status = check_all(options, &data, out, error);
+    dl2_dataset_union_close(&data);
+    return status;
 }

@@ -4,7 +4,9 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/quote.h"
+#include "dataset/subset_options.h"
 #include "load/load.h"
+#include "remote/remote_options.h"
 
 int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
                  struct dl2_load_run *run, struct dl2_error *error)
@@ -61,15 +63,44 @@ const char *dl2_load_bytes(char text[16], double bytes)
     return text;
 }
 
-int dl2_load_open(const struct dl2_load_options *options, const char *path,
-                  struct dl2_dataset **dataset, struct dl2_error *error)
+static void print_messages(const struct dl2_load_options *options, const char *path,
+                           const struct dl2_dataset *dataset)
 {
-    DL2_TRY(dl2_dataset_open(path, &options->dataset, dataset, error));
     const char *text;
     bool matters;
-    for (size_t i = 0; (text = dl2_dataset_message(*dataset, i, &matters)); i++)
+    for (size_t i = 0; (text = dl2_dataset_message(dataset, i, &matters)); i++)
         if (matters || !options->quiet)
             fprintf(stderr, "dl2-load: %s: %s\n", DL2_SHOWN(path), DL2_SHOWN(text));
+}
+
+struct opening {
+    const struct dl2_load_options *options;
+    bool any_remote, any_members; /* among the paths */
+};
+
+static int open_one(void *context, const char *path, struct dl2_dataset **out,
+                    struct dl2_error *error)
+{
+    const struct opening *opening = context;
+    struct dl2_dataset_options own = opening->options->dataset;
+    own.remote = dl2_remote_options_of(&own.remote, path, opening->any_remote);
+    own.members = dl2_members_of(&own.members, path, opening->any_members);
+    DL2_TRY(dl2_dataset_open(path, &own, out, error));
+    print_messages(opening->options, path, *out);
+    return DL2_OK;
+}
+
+int dl2_load_open(const struct dl2_load_options *options, const char *const *paths, size_t count,
+                  struct dl2_dataset_union *data, struct dl2_error *error)
+{
+    struct opening opening = {.options = options};
+    for (size_t i = 0; i < count; i++) {
+        opening.any_remote |= dl2_is_address(paths[i]);
+        opening.any_members |= dl2_dataset_has_members(paths[i]);
+    }
+    DL2_TRY(dl2_dataset_union_open(paths, count, open_one, &opening, data, error));
+    if (count > 1)
+        print_messages(options, data->path, data->dataset);
     return DL2_OK;
 }
 

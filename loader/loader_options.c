@@ -428,6 +428,32 @@ static int parse_weights(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
+static int parse_shares(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_dataset_shares shares = {0};
+    const char *at = text;
+    for (char *end; shares.count < DL2_DATASETS_MAX; at = end + 1) {
+        const double share = shares.of[shares.count++] = strtod(at, &end);
+        if (end == at || !(share > 0) || !isfinite(share) || (*end && *end != ','))
+            break;
+        if (!*end) {
+            *(struct dl2_dataset_shares *)value = shares;
+            return DL2_OK;
+        }
+    }
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "'%s' is not a number above 0 for each dataset, as in 0.7,0.3", text);
+}
+
+static json_t *show_shares(const void *value)
+{
+    const struct dl2_dataset_shares *shares = value;
+    json_t *array = shares->count ? json_array() : json_null();
+    for (unsigned i = 0; i < shares->count; i++)
+        json_array_append_new(array, json_real(shares->of[i]));
+    return array;
+}
+
 _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
                        offsetof(struct dl2_loader_config, area_min) + sizeof(double) &&
                    offsetof(struct dl2_loader_config, aspect_max) ==
@@ -528,34 +554,14 @@ const struct dl2_option dl2_sampling_options[] = {
      "are the first in the epoch's order",
      AT(draws), .min = 1, .max = 4294967295.0, .unset = "all images, times --repeats",
      .roles = RUN},
+    {DL2_OPTION_PARSE, "shares", 0, "N,N,...",
+     "Share of each of several datasets, in their order, in the images of an epoch, such as "
+     "0.7,0.3: an epoch has as many images as all have together, or --num-samples; images of a "
+     "dataset that is too small for its share come again",
+     AT(shares), .parse = parse_shares, .show = show_shares, .unset = "every image once",
+     .roles = RUN, .also = "proportions,probabilities,probs"},
     {DL2_OPTION_END},
 };
-
-int dl2_parse_shares(const char *text, void *value, struct dl2_error *error)
-{
-    struct dl2_dataset_shares shares = {0};
-    const char *at = text;
-    for (char *end; shares.count < DL2_DATASETS_MAX; at = end + 1) {
-        const double share = shares.of[shares.count++] = strtod(at, &end);
-        if (end == at || !(share > 0) || !isfinite(share) || (*end && *end != ','))
-            break;
-        if (!*end) {
-            *(struct dl2_dataset_shares *)value = shares;
-            return DL2_OK;
-        }
-    }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "'%s' is not a number above 0 for each dataset, as in 0.7,0.3", text);
-}
-
-json_t *dl2_show_shares(const void *value)
-{
-    const struct dl2_dataset_shares *shares = value;
-    json_t *array = shares->count ? json_array() : json_null();
-    for (unsigned i = 0; i < shares->count; i++)
-        json_array_append_new(array, json_real(shares->of[i]));
-    return array;
-}
 
 static int parse_window(const char *text, void *value, struct dl2_error *error)
 {
@@ -596,7 +602,7 @@ const char *dl2_sampling_given(const struct dl2_program *program,
          option++)
         if (dl2_option_given(program, common, option->name))
             return option->name;
-    return dl2_option_given(program, common, "shares") ? "shares" : NULL;
+    return NULL;
 }
 
 #undef AT

@@ -18,7 +18,7 @@ extern const struct dl2_option dl2_loader_options[];
 
 /* Which images an epoch of training has: weights, repeats and draws, of the same struct. */
 extern const struct dl2_option dl2_sampling_options[];
-/* The first of them, or --shares, on the command line of a program that includes them; NULL: none
+/* The first of them on the command line of a program that includes them; NULL: none
  * is. */
 const char *dl2_sampling_given(const struct dl2_program *program,
                                const struct dl2_common_options *common);
@@ -58,11 +58,6 @@ extern const char *const dl2_decode_engine_words[]; /* enum dl2_decode_engine: "
  */
 int dl2_parse_aspect(const char *text, void *value, struct dl2_error *error);
 json_t *dl2_show_range(const void *value);
-
-/* Parses shares of datasets, "0.7,0.3", into a struct dl2_dataset_shares. Shows them as JSON:
- * numbers, or null without any. */
-int dl2_parse_shares(const char *text, void *value, struct dl2_error *error);
-json_t *dl2_show_shares(const void *value);
 
 /*
  * Parses an image size, "224" or HEIGHTxWIDTH, "192x256", into struct dl2_loader_config's

@@ -9,35 +9,10 @@
 
 #include <string.h>
 
-/* Labels are numbers by class name: the network's must be the sets'. */
-static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
-{
-    const struct dl2_train_config *config = run->config;
-    const json_t *identity = json_object_get(config->run.origin, "identity");
-    const json_t *theirs = json_object_get(identity, "class names");
-    json_auto_t *own = dl2_run_class_names(run);
-    if (json_array_size(theirs) == 0 || json_equal(theirs, own)) /* none: of another program */
-        return DL2_OK;
-    for (size_t i = 0; i < json_array_size(own) && i < json_array_size(theirs); i++) {
-        const char *name = json_string_value(json_array_get(own, i));
-        const char *other = json_string_value(json_array_get(theirs, i));
-        if (!other || strcmp(name, other) != 0)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s was trained on other classes than %s has: its class %zu is "
-                                 "'%s', not '%s'",
-                                 config->run.evaluate, config->data.val[0], i + 1,
-                                 other ? other : "?", name);
-    }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s was trained on %zu classes, and %s has %zu",
-                         config->run.evaluate, json_array_size(theirs), config->data.val[0],
-                         json_array_size(own));
-}
-
 static int load_weights(const struct dl2_run *run, struct dl2_error *error)
 {
     const char *path = run->config->run.evaluate;
     char note[256];
-    DL2_TRY(check_class_names(run, error));
     DL2_TRY(dl2_weights_load(path, run->network, true, note, sizeof note, error));
     return note[0] ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s is for another number of classes than the %u of %s", path,

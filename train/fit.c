@@ -219,7 +219,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
                             .lock = -1,
                             .run_stop = INFINITY};
     struct dl2_run_data *stage = stream->stages;
-    stage->name = strdup("rows");
+    stage->name = "rows";
     stage->images = config->data.synthetic_images;
     stage->height = config->loader.height;
     stage->width = dl2_loader_width(&config->loader);
@@ -228,7 +228,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
     run->out = strdup("");
     run->checkpoint = strdup("");
     run->state.epochs = json_array();
-    return stage->name && run->name && run->out && run->checkpoint && run->state.epochs
+    return run->name && run->out && run->checkpoint && run->state.epochs
                ? DL2_OK
                : dl2_error_memory(error, "a model");
 }

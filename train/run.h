@@ -39,12 +39,9 @@
 
 struct dl2_run_data {
     const char *path; /* NULL: noise without a dataset; of joined ones "a, b" */
-    char *name;       /* the variant's, "a+b" */
+    const char *name; /* the variant's, "a+b" */
     struct dl2_dataset *dataset;
-    /* What `dataset` joins; else NULL and 0. And `path`, if it is made of several. */
-    struct dl2_dataset **members;
-    size_t member_count;
-    char *paths;
+    struct dl2_dataset_union all; /* which has these; of noise without any */
     uint64_t images, bytes;
     uint64_t samples, times; /* dl2_dataset_hash() */
     /* A stage's: */

@@ -91,16 +91,26 @@ static void note_short_clips(const struct dl2_stream *stream, const struct dl2_r
                      (unsigned long long)wanted);
 }
 
-static int open_one(const struct dl2_stream *stream, const char *path, const char *split,
-                    const struct dl2_subset *subset, struct dl2_dataset **out,
+/* What a stage or a validation set is opened by. */
+struct opening {
+    const struct dl2_stream *stream;
+    const char *split;
+    const struct dl2_subset *subset; /* NULL: all */
+    bool tells;                      /* about each of several paths */
+};
+
+static int open_one(void *context, const char *path, struct dl2_dataset **out,
                     struct dl2_error *error)
 {
+    const struct opening *opening = context;
+    const struct dl2_stream *stream = opening->stream;
+    const struct dl2_train_events *events = &stream->runs[0].events;
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.split = split;
+    options.split = opening->split;
     options.val_fraction = stream->config->data.val_fraction;
     options.split_seed = stream->config->data.split_seed;
-    if (subset)
-        options.subset = *subset;
+    if (opening->subset)
+        options.subset = *opening->subset;
     options.remote = dl2_remote_options_of(&stream->config->data.remote, path,
                                            any_dataset(&stream->config->data, dl2_is_address));
     if (dl2_members_are_chosen(&stream->config->data.members))
@@ -120,98 +130,85 @@ static int open_one(const struct dl2_stream *stream, const char *path, const cha
         dl2_error_clear(error);
         status = dl2_dataset_open(path, &options, out, error);
     }
+    if (status == DL2_OK && opening->tells && events->opened)
+        events->opened(events->context, path, *out);
     return status;
 }
 
-/* Puts "BEFORE, NEXT" in the place of *text, NULL before the first. */
-static int add_text(char **text, const char *between, const char *next, struct dl2_error *error)
+/* The names of the network's classes, in memory of others; none if no checkpoint has them and no
+ * dataset came before this one. */
+static int known_classes(const struct dl2_stream *stream, const struct dl2_run_data *data,
+                         const char ***names, struct dl2_known_classes *list,
+                         struct dl2_error *error)
 {
-    char *longer;
-    DL2_TRY(dl2_format(&longer, error, "%s%s%s", *text ? *text : "", *text ? between : "", next));
-    free(*text);
-    *text = longer;
+    const struct dl2_train_config *config = stream->config;
+    const struct dl2_run_data *first = dl2_stream_first_data(stream);
+    const json_t *trained = json_object_get(
+        json_object_get(config->run.evaluate ? config->run.origin : NULL, "identity"),
+        "class names");
+    const size_t count = json_array_size(trained);
+    list->of = count ? config->run.evaluate : first->path;
+    list->count = count           ? (unsigned)count
+                  : first != data ? dl2_dataset_class_count(first->dataset)
+                                  : 0;
+    DL2_TRY(DL2_NEW(names, list->count + 1u, "classes", error));
+    for (unsigned i = 0; i < list->count; i++) {
+        const char *name = count ? json_string_value(json_array_get(trained, i))
+                                 : dl2_dataset_class_name(first->dataset, i);
+        (*names)[i] = name ? name : "?";
+    }
+    list->names = *names;
     return DL2_OK;
 }
 
-/* Opens the paths, of which there are several, and joins them. */
-static int open_joined(const struct dl2_stream *stream, struct dl2_run_data *data,
-                       const char *const *paths, size_t count, const char *split,
-                       const struct dl2_subset *subset, struct dl2_error *error)
+/* Gives labels the network's numbers. */
+static int number_labels(const struct dl2_stream *stream, const struct dl2_run_data *data,
+                         struct dl2_error *error)
 {
-    DL2_TRY(DL2_NEW(&data->members, count, "a training run", error));
-    for (; data->member_count < count; data->member_count++) {
-        const char *path = paths[data->member_count];
-        struct dl2_dataset **member = &data->members[data->member_count];
-        char *name = dl2_dataset_variant_name(path);
-        int status = name ? add_text(&data->name, "+", name, error)
-                          : dl2_error_memory(error, "a training run");
-        free(name);
-        DL2_TRY(status);
-        DL2_TRY(add_text(&data->paths, ", ", path, error));
-        DL2_TRY(open_one(stream, path, split, subset, member, error));
-    }
-    data->path = data->paths;
-    for (size_t i = 0; i < count && stream->runs[0].events.opened && !was_opened(stream, data); i++)
-        stream->runs[0].events.opened(stream->runs[0].events.context, paths[i], data->members[i]);
-    return dl2_dataset_join(data->members, paths, count, &data->dataset, error);
+    DL2_AUTO_FREE const char **names = NULL;
+    struct dl2_known_classes list;
+    if (stream->config->loader.mask) /* classes are those of the pixels */
+        return DL2_OK;
+    DL2_TRY(known_classes(stream, data, &names, &list, error));
+    if (list.count)
+        return dl2_dataset_use_classes(data->dataset, data->path, &list, error);
+    if (stream->config->run.evaluate)
+        dl2_run_note(&stream->runs[0],
+                     "%s does not name its classes: they are taken for those of %s, in their order",
+                     stream->config->run.evaluate, data->path);
+    return dl2_dataset_class_count(data->dataset) < 2
+               ? dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s has only one class; training needs at least two, as folders: "
+                               "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
+                               data->path, data->path, data->path)
+               : DL2_OK;
 }
 
 /* `more` paths are joined to the first. */
-static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
-                        const char *path, size_t more, const char *split,
-                        const struct dl2_subset *subset, struct dl2_error *error)
+static int open_dataset(struct opening *opening, struct dl2_run_data *data, const char *path,
+                        size_t more, struct dl2_error *error)
 {
-    data->path = path;
-    if (more) {
-        DL2_AUTO_FREE const char **paths = NULL;
-        DL2_TRY(DL2_NEW(&paths, more + 1, "a training run", error));
-        paths[0] = path;
+    const struct dl2_stream *stream = opening->stream;
+    const struct dl2_train_events *events = &stream->runs[0].events;
+    DL2_AUTO_FREE const char **paths = NULL;
+    DL2_TRY(DL2_NEW(&paths, more + 1, "a training run", error));
+    paths[0] = path;
+    if (more)
         memcpy(paths + 1, stream->config->data.joined, more * sizeof *paths);
-        DL2_TRY(open_joined(stream, data, paths, more + 1, split, subset, error));
-    } else {
-        data->name = dl2_dataset_variant_name(path);
-        if (!data->name)
-            return dl2_error_memory(error, "a training run");
-        DL2_TRY(open_one(stream, path, split, subset, &data->dataset, error));
-    }
-    if (stream->runs[0].events.opened && !was_opened(stream, data))
-        stream->runs[0].events.opened(stream->runs[0].events.context, data->path, data->dataset);
-    DL2_TRY(check_kind(stream->config, data, error));
+    opening->tells &= more > 0;
+    DL2_TRY(dl2_dataset_union_open(paths, more + 1, open_one, opening, &data->all, error));
+    data->dataset = data->all.dataset;
+    data->path = data->all.path;
+    data->name = data->all.name;
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);
+    const int status = number_labels(stream, data, error);
+    if (events->opened && !was_opened(stream, data))
+        events->opened(events->context, data->path, data->dataset);
+    DL2_TRY(status);
+    DL2_TRY(check_kind(stream->config, data, error));
     note_short_clips(stream, data);
-    if (stream->config->loader.mask) /* classes are those of the pixels */
-        return DL2_OK;
-    if (dl2_dataset_class_count(data->dataset) < 2)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s has only one class; training needs at least two, as folders: "
-                             "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
-                             data->path, path, path);
-    return DL2_OK;
-}
-
-/* Labels are numbers by class name, so two datasets must have the same names. */
-static int check_classes(const struct dl2_run_data *reference, const struct dl2_run_data *data,
-                         bool masks, struct dl2_error *error)
-{
-    if (masks)
-        return DL2_OK;
-    unsigned n = dl2_dataset_class_count(reference->dataset);
-    unsigned m = dl2_dataset_class_count(data->dataset);
-    for (unsigned i = 0; i < n && i < m; i++) {
-        const char *a = dl2_dataset_class_name(reference->dataset, i);
-        const char *b = dl2_dataset_class_name(data->dataset, i);
-        if (strcmp(a, b) != 0)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "the classes of %s are not those of %s: its class %u is '%s' "
-                                 "where that has '%s'",
-                                 data->path, reference->path, i + 1, b, a);
-    }
-    if (n != m)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "the classes of %s are not those of %s: it has %u, that has %u",
-                             data->path, reference->path, m, n);
     return DL2_OK;
 }
 
@@ -249,14 +246,14 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
         end += config->data.stages[i].epochs;
         stage->share_end = i + 1 == config->data.stage_count ? 1 : end / all;
         if (!config->data.stages[i].path) {
-            stage->name = strdup("synthetic");
+            stage->name = "synthetic";
             stage->images = config->data.synthetic_images;
             stream->classes = config->data.synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(stream, stage, config->data.stages[i].path, config->data.joined_count,
-                             config->data.train_split, &config->data.subset, error));
-        DL2_TRY(check_classes(&stream->stages[0], stage, config->loader.mask != NULL, error));
+        struct opening opening = {stream, config->data.train_split, &config->data.subset, true};
+        DL2_TRY(open_dataset(&opening, stage, config->data.stages[i].path,
+                             config->data.joined_count, error));
         stream->classes = count_classes(config, stage);
     }
     return DL2_OK;
@@ -285,19 +282,21 @@ static bool overlap(const struct dl2_dataset *a, const struct dl2_dataset *b)
     return has_key(b, first_a.key) || has_key(a, first_b.key);
 }
 
-/* The same of what one or both join. */
+static const char *path_of(const struct dl2_run_data *data, size_t member)
+{
+    const char *path = dl2_dataset_member_path(data->dataset, member);
+    return path ? path : data->path;
+}
+
+/* The same of what they join. */
 static bool any_overlap(const struct dl2_run_data *a, const struct dl2_run_data *b)
 {
     bool found = false;
-    for (size_t i = 0; i < a->member_count; i++)
-        for (size_t k = 0; !found && k < (b->member_count ? b->member_count : 1); k++) {
-            const struct dl2_dataset *other = b->member_count ? b->members[k] : b->dataset;
-            const char *path = b->member_count ? dl2_dataset_member_path(b->dataset, k) : b->path;
-            found = !strcmp(dl2_dataset_member_path(a->dataset, i), path) &&
-                    overlap(a->members[i], other);
-        }
-    return found ||
-           (!a->member_count && !strcmp(a->path, b->path) && overlap(a->dataset, b->dataset));
+    for (size_t i = 0; i < a->all.count; i++)
+        for (size_t k = 0; !found && k < b->all.count; k++)
+            found = !strcmp(path_of(a, i), path_of(b, k)) &&
+                    overlap(a->all.members[i], b->all.members[k]);
+    return found;
 }
 
 /* Refuses to validate on images of a stage's dataset that are trained on. */
@@ -329,11 +328,9 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
     DL2_TRY(DL2_NEW(&stream->val, count, "a training run", error));
     for (size_t i = 0; i < count; i++) {
         stream->val_count = i + 1;
-        DL2_TRY(open_dataset(stream, &stream->val[i], paths[i],
-                             config->data.val_count ? 0 : config->data.joined_count,
-                             config->data.val_split, NULL, error));
-        DL2_TRY(check_classes(dl2_stream_first_data(stream), &stream->val[i],
-                              config->loader.mask != NULL, error));
+        struct opening opening = {.stream = stream, .split = config->data.val_split};
+        DL2_TRY(open_dataset(&opening, &stream->val[i], paths[i],
+                             config->data.val_count ? 0 : config->data.joined_count, error));
         DL2_TRY(check_splits(stream, &stream->val[i], error));
         stream->classes = count_classes(config, &stream->val[i]);
     }
@@ -599,13 +596,8 @@ int dl2_stream_open_data(struct dl2_stream *stream, struct dl2_error *error)
 static void close_data(struct dl2_run_data *data, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        free(data[i].name);
         dl2_decoded_destroy(data[i].decoded);
-        dl2_dataset_close(data[i].dataset);
-        for (size_t k = 0; k < data[i].member_count; k++)
-            dl2_dataset_close(data[i].members[k]);
-        free(data[i].members);
-        free(data[i].paths);
+        dl2_dataset_union_close(&data[i].all);
     }
     free(data);
 }

@@ -378,13 +378,6 @@ const struct dl2_option dl2_train_options[] = {
      "given several times, the datasets are trained on as one, with --shares or every image once",
      0, .parse = add_data, .show = show_data, .commands = TRAINS,
      .also = "dataset,root,train-dir,folder", .basic = true},
-    {DL2_OPTION_PARSE, "shares", 0, "N,N,...",
-     "Share of each --data, in their order, in the images of an epoch, such as 0.7,0.3: an epoch "
-     "has as many images as all have together, or --num-samples; images of a dataset that is too "
-     "small for its share come again",
-     AT(loader.shares), .parse = dl2_parse_shares, .show = dl2_show_shares,
-     .unset = "every image once", .roles = RUN, .commands = TRAINS,
-     .also = "proportions,probabilities,probs"},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
      .show = show_val, .unset = "the dataset's own", .commands = VALIDATES, .basic = true},

@@ -222,6 +222,45 @@ if command -v tar >/dev/null; then
     grep -q ', 1 bad$' "$work/out" || fail "$(cat "$work/out")"
 fi
 
+# several datasets as one, by the code and the options of dl2-train: shuffled together, resumable, exact shares
+for n in 1 2 3 4 5 6; do
+    picture "$work/garden/train/aster/$n.ppm" 30 20 $n
+    picture "$work/garden/train/zinnia/$n.ppm" 20 30 $n
+done
+joined() { expect 0 dl2-load bench "$@" -e 2 -i 16 -b 4 --digest --json "$work/load.json"; sed -n 's/^digest //p' "$work/out"; }
+plain=$(joined "$work/garden" "$work/shelf" 2>/dev/null) && fail "a missing dataset is joined"
+cp -r "$work/garden" "$work/shelf"
+rm "$work/shelf/train/aster/1.ppm"
+plain=$(joined "$work/garden" "$work/shelf")
+said "$work/garden, $work/shelf: 23 images in 2 classes: 12 of $work/garden, 11 of $work/shelf"
+is "$(images | tr '\n' ' ')" "23 23 " "images of several datasets"
+grep -q '"variant": "garden+shelf"' "$work/load.json" || fail "the name of several datasets"
+is "$(joined "$work/garden" "$work/shelf" -j 1)" "$plain" "several datasets with one worker"
+[ "$(joined "$work/shelf" "$work/garden")" != "$plain" ] || fail "the order of datasets does not count"
+shared=$(joined "$work/garden" "$work/shelf" --shares 1,3 --num-samples 16)
+is "$(images | tr '\n' ' ')" "16 16 " "images of shares"
+is "$(joined "$work/garden" "$work/shelf" --shares 1,3 --num-samples 16 -j 1)" "$shared" "shares with one worker"
+[ "$shared" != "$plain" ] || fail "--shares changes nothing"
+said "12 of an epoch's 16 samples are of $work/shelf, which has 11"
+grep -q '"shares": \[' "$work/load.json" || fail "the report has no shares"
+expect 2 dl2-load bench "$work/garden" --shares 1,3
+said "--shares needs several DIRs"
+expect 2 dl2-load check "$work/garden" "$work/shelf" --shares 1,3
+expect 0 dl2-load check "$work/garden" "$work/shelf" --json "$work/check.json"
+grep -q ', .*: 23 images, 0 bad$' "$work/out" || fail "check of several datasets: $(cat "$work/out")"
+echo P6 >"$work/shelf/train/zinnia/2.ppm"
+expect 1 dl2-load check "$work/garden" "$work/shelf"
+said "$work/shelf/train/zinnia/2.ppm: decode: "
+expect 1 dl2-load check "$work/garden" "$work/garden"
+said "are the same dataset"
+# joined, two classes of one name would be one
+mkdir "$work/twins" && cp "$work/garden/train/aster/1.ppm" "$work/twins/a.ppm" && cp "$work/garden/train/aster/2.ppm" "$work/twins/b.ppm"
+printf 0 >"$work/twins/a.cls" && printf 1 >"$work/twins/b.cls" && printf 'crane\ncrane\n' >"$work/twins/classes.txt"
+(cd "$work/twins" && tar -cf train-0.tar a.ppm a.cls b.ppm b.cls && rm ./*.ppm ./*.cls) || exit 99
+expect 0 dl2-load check "$work/twins"
+expect 1 dl2-load check "$work/garden" "$work/twins"
+said "two classes of $work/twins are called 'crane', and class lists go together by name"
+
 expect 1 dl2-load bench "$work/absent"
 grep -q absent "$work/err" || fail "the missing folder is not named"
 expect 1 dl2-load bench "$work/flowers" --drop-last -b 64
@@ -264,7 +303,6 @@ for option in val-crop dtype layout interpolation on-bad batching io device-kind
     case $option in device-kind) command=analyze ;; *) command=bench ;; esac
     explained $option dl2-load $command "$work/flowers"
 done
-expect 2 dl2-load bench "$work/flowers" "$work/flowers"
 # decoding on a card: not built, no card here, or all as without
 dl2-load bench "$work/flowers" --decode gpu -e 1 -i 16 -b 4 >"$work/out" 2>"$work/err"
 case $? in

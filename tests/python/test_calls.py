@@ -381,7 +381,7 @@ class Words(unittest.TestCase):
         of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
             requests request-limit""".split())
         of_python = set("""mean std aspect flip ahead_bytes drop_behind val_fraction memory
-            targets mask_fill hold_timeout shares""".split())
+            targets mask_fill hold_timeout""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"\*\) choices='(--.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))
