@@ -18,6 +18,7 @@ make, NCHW).
     webdataset        tar shards of FOLDER's files   the image, Pillow                    antialiased
     litdata           chunks of FOLDER's files       the image, torchvision's             antialiased
     datasets          FOLDER, and a table of names   the image, Pillow                    antialiased
+                      or its Parquet files, in Arrow
     grain             FOLDER                         the image, Pillow                    antialiased
     spdl              FOLDER                         the image, FFmpeg                    FFmpeg's bilinear
     dali              FOLDER                         the crop, libjpeg-turbo              antialiased
@@ -30,6 +31,7 @@ Those on PyTorch's DataLoader take the better of a worker process and none; with
 as they are: it compresses the decoded images of FFCV_SOURCE, a twin of FOLDER.
 """
 import functools
+import glob
 import os
 import sys
 import time
@@ -163,9 +165,12 @@ def datasets_epochs(folder, size, batch, workers, epochs, work):
     from torch.utils.data import DataLoader
 
     transform = transform_of(size)
+    tables = glob.glob(os.path.join(folder, "**", "*.parquet"), recursive=True)
     # Without data_files a file called bullet_train would be the only training image.
-    data = datasets.load_dataset("imagefolder", data_files={"train": os.path.join(folder, "**")}, drop_labels=False,
-                                 split="train", cache_dir=os.path.join(work, "arrow"))
+    data = (datasets.load_dataset("parquet", data_files=tables, split="train", cache_dir=os.path.join(work, "arrow"))
+            if tables else
+            datasets.load_dataset("imagefolder", data_files={"train": os.path.join(folder, "**")}, drop_labels=False,
+                                  split="train", cache_dir=os.path.join(work, "arrow")))
     data.set_transform(lambda items: {"image": [transform(image.convert("RGB")) for image in items["image"]],
                                       "label": items["label"]})
 
