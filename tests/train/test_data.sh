@@ -212,6 +212,10 @@ cp -r data renamed
 mv renamed/train/c2 renamed/train/zz && mv renamed/val/c2 renamed/val/zz
 expect 1 run -d data --val renamed --out x
 said "are of the class 'zz', and data has no such class"
+cp -r data part && rm -r part/train/c0 part/val/c0
+expect 0 dl2-train --quiet -a convnet --image-size 8 -b 8 --threads 1 --stages data:4,part:1 --val data --out stages-of-part
+said "part: labels are numbers of the 3 classes of data, by name: it has 2 of them"
+[ "$(field stages-of-part/$REPORT classes)" = 3 ] || fail "a stage of fewer classes"
 mkdir -p single && cp -r data/train single/train && rm -r single/train/c1 single/train/c2
 expect 1 run -d single --skip-validation --out x
 [ ! -e x/$REPORT ] || fail "a run that never began left a report"
