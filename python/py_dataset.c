@@ -132,6 +132,31 @@ static bool select_samples(struct py_dataset *self, PyObject *select)
            PyDict_SetItemString(self->kwargs, "select", list) == 0;
 }
 
+/* Makes labels the numbers of `classes`, a sequence of names. */
+static bool use_classes(struct py_dataset *self, const char *path, PyObject *classes)
+{
+    if (!classes || classes == Py_None)
+        return true;
+    if (PyUnicode_Check(classes) || !PySequence_Check(classes)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "classes is a sequence of names, such as another dataset's classes");
+        return false;
+    }
+    PY_OWN PyObject *list = PySequence_Tuple(classes);
+    const Py_ssize_t count = list ? PyTuple_Size(list) : 0;
+    const char **names = PyMem_Calloc((size_t)count + 1, sizeof *names);
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (!names)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++)
+        names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(list, i), NULL);
+    const struct dl2_known_classes known = {names, (unsigned)count, "classes"};
+    if (!PyErr_Occurred() && dl2_dataset_use_classes(self->dataset, path, &known, &error) < 0)
+        py_raise(py_state_of(py_type_of(self)), &error);
+    PyMem_Free(names);
+    return !PyErr_Occurred();
+}
+
 /* Settings of the rule that splits, beside the split that is asked for. */
 static bool check_split(const char *split, double fraction, PyObject *kwargs)
 {
@@ -265,7 +290,7 @@ static bool join_members(struct py_dataset *self)
     return status == DL2_OK;
 }
 
-/* Dataset([...], split, ...): the other arguments are of the paths, but for select. */
+/* Dataset([...], split, ...): the other arguments are of the paths, but for classes and select. */
 static PyObject *new_joined(PyTypeObject *type, PyObject *given, PyObject *args, PyObject *kwargs)
 {
     const Py_ssize_t size = PyTuple_Size(args);
@@ -273,12 +298,15 @@ static PyObject *new_joined(PyTypeObject *type, PyObject *given, PyObject *args,
     PY_OWN PyObject *rest = PyTuple_GetSlice(args, 1, size > 1 ? size : 1);
     PY_OWN PyObject *list = PySequence_Tuple(given), *first = list ? PyTuple_Pack(1, list) : NULL;
     PY_OWN PyObject *select = Py_XNewRef(own ? PyDict_GetItemString(own, "select") : NULL);
+    PY_OWN PyObject *classes = Py_XNewRef(own ? PyDict_GetItemString(own, "classes") : NULL);
     if (!own || !rest || !first)
         return NULL;
     if (size == 0)
         PyDict_DelItemString(own, "path");
     if (select)
         PyDict_DelItemString(own, "select");
+    if (classes)
+        PyDict_DelItemString(own, "classes");
     if (py_is_opened(py_state_of(type), given) && PyTuple_Size(rest) + PyDict_Size(own))
         return PyErr_Format(PyExc_ValueError,
                             "split and other options go with paths: a dl2.Dataset "
@@ -291,6 +319,8 @@ static PyObject *new_joined(PyTypeObject *type, PyObject *given, PyObject *args,
     self->args = PySequence_Concat(first, rest);
     self->kwargs = Py_NewRef(own);
     if (!self->args || !join_members(self) || !warn_of(self->dataset, "datasets", true) ||
+        !use_classes(self, "datasets", classes) ||
+        (classes && PyDict_SetItemString(own, "classes", classes) < 0) ||
         !select_samples(self, select))
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -300,12 +330,11 @@ static PyObject *new_joined(PyTypeObject *type, PyObject *given, PyObject *args,
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",           "split",           "val_fraction",
-                            "split_seed",     "images_only",     "subset",
-                            "subset_by",      "subset_seed",     "select",
-                            "sidecars",       "samples",         "cache_dir",
-                            "cache_dir_size", "requests",        "request_limit",
-                            "label_field",    "image_extension", NULL};
+    static char *names[] = {
+        "path",        "split",           "val_fraction",   "split_seed", "images_only",
+        "subset",      "subset_by",       "subset_seed",    "select",     "sidecars",
+        "samples",     "cache_dir",       "cache_dir_size", "requests",   "request_limit",
+        "label_field", "image_extension", "classes",        NULL};
     static const char *const kinds[] = {[DL2_SAMPLES_AUTO] = "auto",
                                         [DL2_SAMPLES_IMAGES] = "images",
                                         [DL2_SAMPLES_CLIPS] = "clips",
@@ -314,7 +343,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PY_OWN PyObject *path = NULL;
-    PyObject *fraction = NULL, *select = NULL;
+    PyObject *fraction = NULL, *select = NULL, *classes = NULL;
     options.split = "train";
     options.subset.fraction = 1;
     const char *subset_name = "draw", *kind_name = "auto";
@@ -327,13 +356,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (given && is_list(given))
         return new_joined(type, given, args, kwargs);
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzz:Dataset", names, PyUnicode_FSConverter, &path,
+            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzzO:Dataset", names, PyUnicode_FSConverter, &path,
             &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
             &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
             &options.sidecars, &kind_name, &options.remote.cache_dir, py_to_uint64,
             &options.remote.cache_bytes, py_to_unsigned, &options.remote.requests,
             &options.remote.time_limit, &options.members.label_field,
-            &options.members.image_extension))
+            &options.members.image_extension, &classes))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -361,7 +390,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Py_BEGIN_ALLOW_THREADS status = dl2_dataset_open(name, &options, &self->dataset, &error);
     Py_END_ALLOW_THREADS if (status < 0) py_raise(py_state_of(type), &error);
     if (status < 0 || !self->kwargs || !warn_of(self->dataset, name, fraction) ||
-        !select_samples(self, select))
+        !use_classes(self, name, classes) || !select_samples(self, select))
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -746,7 +775,8 @@ PyDoc_STRVAR(
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
     "        sidecars=None, samples='auto', cache_dir=None, cache_dir_size=0,\n"
-    "        requests=0, request_limit=0, label_field=None, image_extension=None)\n--\n\n"
+    "        requests=0, request_limit=0, label_field=None, image_extension=None,\n"
+    "        classes=None)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -789,7 +819,9 @@ PyDoc_STRVAR(
     "              its class, as 'label', 'meta.class' or 'labels.0': a whole number is that of\n"
     "              a class, any other text its name\n"
     "image_extension which member of each sample of tar shards is its image: 'jpg', or\n"
-    "              'jpg,png' for the first of them that a sample has\n\n"
+    "              'jpg,png' for the first of them that a sample has\n"
+    "classes       names: labels are numbers of this list, such as that of the dataset which a\n"
+    "              network was trained on. ValueError for samples of a class that it lacks\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
     "such path, and where a sample that is read has gone.");

@@ -63,6 +63,24 @@ class Union(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "closed"):
             len(one)
 
+    def test_classes_of_another(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            classes = dl2.Dataset(both).classes
+            swapped = dl2.Dataset(list(reversed(both)), classes=classes, select=[0, 10])
+        alone, plain = dl2.Dataset(garden, classes=list(classes)), dl2.Dataset(garden)
+        self.assertEqual((alone.classes, plain.classes), (classes, ("rose", "tulip")))
+        self.assertEqual(alone.targets, [target + 1 for target in plain.targets])
+        self.assertEqual(pickle.loads(pickle.dumps(alone)).targets, alone.targets)
+        self.assertEqual([swapped.classes[target] for target in swapped.targets],
+                         [key.split("/")[2] for key in swapped.keys])
+        self.assertEqual(pickle.loads(pickle.dumps(swapped)).targets, swapped.targets)
+        with self.assertRaisesRegex(ValueError, "are of the class 'tulip', and classes has no such class"):
+            dl2.Dataset(garden, classes=["rose", "aster"])
+        for wrong in "rose", 7, [1]:
+            with self.assertRaises(TypeError):
+                dl2.Dataset(garden, classes=wrong)
+
     def test_each_once(self):
         batches = quietly(both)
         self.assertEqual(len(batches), 7)
