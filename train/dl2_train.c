@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -40,9 +41,16 @@ static const char *const lists[] = {[LIST_ARCHS] = "archs",
 enum share { SHARE_BATCH, SHARE_DECODE };
 static const char *const shares[] = {[SHARE_BATCH] = "batch", [SHARE_DECODE] = "decode", NULL};
 
+/* A positive number for each rank. */
+struct rank_numbers {
+    unsigned count; /* 0: not given */
+    double of[64];
+};
+
 static struct {
     struct dl2_train_settings train;
     unsigned list, share;
+    struct rank_numbers speeds, links;
     const char *configs;
     bool hop, task, plan;
     unsigned hop_order;
@@ -101,6 +109,26 @@ static struct dl2_command commands[] = {
 
 enum { BOTH = DL2_SEVERAL | DL2_SEARCH };
 
+/* "1,1,0.5" */
+static int parse_rank_numbers(const char *text, void *value, struct dl2_error *error)
+{
+    struct rank_numbers *numbers = value;
+    numbers->count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        const double number = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !isfinite(number) || !(number > 0) ||
+            numbers->count == sizeof numbers->of / sizeof *numbers->of)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "'%s' is not a list of at most %zu numbers above 0, one for each "
+                                 "rank, such as 1,1,0.5",
+                                 text, sizeof numbers->of / sizeof *numbers->of);
+        numbers->of[numbers->count++] = number;
+        if (!*(at = end))
+            return DL2_OK;
+    }
+}
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_train_options},
     {DL2_OPTION_GROUP, .help = "Options for several models:"},
@@ -136,6 +164,14 @@ static const struct dl2_option options[] = {
      "With --ranks or mpirun: each rank trains one model at a time, from its beginning to its end, "
      "on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task), .commands = BOTH},
+    {DL2_OPTION_PARSE, "rank-speeds", 0, "N,...",
+     "Speeds of the ranks that are planned for, as multiples of those of --ranks here",
+     offsetof(__typeof__(settings), speeds), .parse = parse_rank_numbers, .unset = "all alike",
+     .commands = DL2_PLANNING},
+    {DL2_OPTION_PARSE, "rank-bandwidth", 0, "MB/S,...",
+     "Megabytes a second to and from each rank, by which models reach it and leave it",
+     offsetof(__typeof__(settings), links), .parse = parse_rank_numbers,
+     .unset = "as on this machine", .commands = DL2_PLANNING},
     {DL2_OPTION_CHOICE, "objective", 0, "FIGURE",
      "What models are compared by, on the first validation set: accuracy, the highest; or loss, "
      "the lowest",
@@ -519,12 +555,16 @@ static int print_plan(const struct dl2_makespan_model *models, size_t count, uns
                       struct dl2_error *error)
 {
     /* A search begins a model where a rank is idle; --configs has all in training. */
-    const struct dl2_makespan_options how = {.ranks = ranks,
-                                             .at_once =
-                                                 settings.configs ? 0 : settings.search.at_once,
-                                             .order = (enum dl2_hop_order)settings.hop_order,
-                                             .seed = config->seed};
+    const struct dl2_makespan_options how = {
+        .ranks = ranks,
+        .at_once = settings.configs ? 0 : settings.search.at_once,
+        .order = (enum dl2_hop_order)settings.hop_order,
+        .seed = config->seed,
+        .speeds = settings.speeds.count ? settings.speeds.of : NULL,
+        .links = settings.links.count ? settings.links.of : NULL};
     double work = 0;
+    for (unsigned rank = 0; rank < settings.links.count; rank++)
+        settings.links.of[rank] *= 1e6; /* bytes a second */
     for (size_t i = 0; i < count; i++)
         work += models[i].epochs * (ranks * models[i].visit + models[i].validate);
     char text[32];
@@ -537,6 +577,27 @@ static int print_plan(const struct dl2_makespan_model *models, size_t count, uns
                time_text(makespan.seconds, text), 100 * makespan.busy);
     }
     return DL2_OK;
+}
+
+/* Refuses lists that do not have a number for each rank. */
+static int check_rank_numbers(unsigned ranks)
+{
+    const struct rank_numbers *const both[] = {&settings.speeds, &settings.links};
+    for (int i = 0; i < 2; i++)
+        if (both[i]->count && both[i]->count != ranks)
+            return dl2_program_usage_error(&program, "--%s has %u numbers for %u ranks",
+                                           i ? "rank-bandwidth" : "rank-speeds", both[i]->count,
+                                           ranks);
+    return 0;
+}
+
+/* Of a model of a plan; 0 without memory or a checkpoint. */
+static double checkpoint_bytes(const char *name)
+{
+    struct stat status;
+    DL2_AUTO_FREE char *folder = dl2_path_join(config->run.out, name);
+    DL2_AUTO_FREE char *path = folder ? dl2_path_join(folder, DL2_CHECKPOINT_FILE) : NULL;
+    return path && stat(path, &status) == 0 ? (double)status.st_size : 0;
 }
 
 static int predict(const struct dl2_configs *configs, double validate_every, unsigned ranks,
@@ -553,7 +614,10 @@ static int predict(const struct dl2_configs *configs, double validate_every, uns
         names[i] = configs->models[i].config.run.name;
         models[i].epochs = configs->models[i].config.data.stages[0].epochs;
         models[i].validate_every = validate_every;
+        models[i].bytes = checkpoint_bytes(names[i]);
     }
+    if (check_rank_numbers(ranks) != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "nothing is predicted");
     DL2_TRY(dl2_makespan_take_visits(path, names, configs->count, ranks, models, error));
     return print_plan(models, configs->count, ranks, error);
 }
@@ -735,7 +799,9 @@ static int check_several(const struct dl2_common_options *common)
         {!rounds, "reduction-factor,min-epochs", "needs --algorithm halving or asha"},
         {search->algorithm == DL2_SEARCH_GRID, "trials", "has no effect on a grid"},
     };
-    return dl2_program_refuse(&program, common, rules, sizeof rules / sizeof *rules);
+    const int status = dl2_program_refuse(&program, common, rules, sizeof rules / sizeof *rules);
+    const unsigned ranks = dl2_train_options_ranks(&settings.train);
+    return status || !ranks ? status : check_rank_numbers(ranks);
 }
 
 /* Checks the settings of one model and trains it. */

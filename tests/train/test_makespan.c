@@ -49,6 +49,30 @@ static void unequal_models_wait_at_a_barrier(void **state)
     assert_float_equal(simulate(DL2_MAKESPAN_TASK, three, 3, 2, 0).seconds, 8, 1e-12);
 }
 
+static void ranks_and_links_differ(void **state)
+{
+    /* Two ranks, one half as fast: a visit takes 1 second on the one and 2 on the other. */
+    const struct dl2_makespan_model models[2] = {{1, 0, 2, 1, 6}, {1, 0, 2, 1, 6}};
+    const double speeds[2] = {1, 0.5}, links[2] = {12, 6};
+    struct dl2_makespan_options options = {.ranks = 2, .seed = 1, .speeds = speeds};
+    static const double wanted[DL2_MAKESPAN_WAYS] = {
+        [DL2_MAKESPAN_HOP] = 8, [DL2_MAKESPAN_BARRIER] = 8, [DL2_MAKESPAN_TASK] = 8};
+    /* To and fro: 1 second for the first, 2 for the other; of whole trainings, no way is made. */
+    static const double with_links[DL2_MAKESPAN_WAYS] = {
+        [DL2_MAKESPAN_HOP] = 16, [DL2_MAKESPAN_BARRIER] = 16, [DL2_MAKESPAN_TASK] = 8};
+    struct dl2_makespan out;
+    for (int way = 0; way < DL2_MAKESPAN_WAYS; way++) {
+        options.links = NULL;
+        assert_int_equal(dl2_makespan((enum dl2_makespan_way)way, models, 2, &options, &out, NULL),
+                         DL2_OK);
+        assert_float_equal(out.seconds, wanted[way], 1e-12);
+        options.links = links;
+        assert_int_equal(dl2_makespan((enum dl2_makespan_way)way, models, 2, &options, &out, NULL),
+                         DL2_OK);
+        assert_float_equal(out.seconds, with_links[way], 1e-12);
+    }
+}
+
 static void parts_of_epochs_and_validations_count(void **state)
 {
     /* 2.5 epochs on one rank: 2 + 2 + 1, validated after the second epoch and at the end. */
@@ -142,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_models_leave_no_rank_idle),
         cmocka_unit_test(unequal_models_wait_at_a_barrier),
+        cmocka_unit_test(ranks_and_links_differ),
         cmocka_unit_test(parts_of_epochs_and_validations_count),
         cmocka_unit_test(a_search_begins_few_models),
         cmocka_unit_test(random_sets_keep_the_bounds),

@@ -21,6 +21,21 @@ is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits, one of them of half an epoch"
 is "$(field hop/plan/a/$REPORT completed)" false "a run of four epochs"
 expect 0 plan # begins anew
 is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits of the second plan"
+expect 2 plan --rank-speeds 1,1,1
+said '--rank-speeds has 3 numbers for 2 ranks'
+for wrong in 1,0 1,x 1, ''; do
+    expect 2 plan --rank-bandwidth "$wrong"
+    said 'is not a list of'
+done
+# On ranks that are a thousand times as slow, and over links of a byte in ten seconds, it takes as much longer.
+seconds() { # WAY: of what was printed, to the minute above an hour
+    sed -n "s/^  $1  *\(.*\), ranks busy.*/\1/p" "$work/out" | awk '{ for (i = 1; i < NF; i += 2) s += $i * ($(i + 1) == "h" ? 3600 : $(i + 1) == "min" ? 60 : 1) } END { print s }'
+}
+expect 0 plan --rank-speeds 0.0001,0.0001
+[ "$(seconds --task | cut -d. -f1)" -ge 10 ] || fail "slow ranks: $(cat "$work/out")"
+expect 0 plan --rank-bandwidth 1e-7,1e-7
+bytes=$(wc -c <hop/plan/c/checkpoint.safetensors) # 2 visits, to and fro, 0.1 bytes a second
+[ "$(seconds --hop | cut -d. -f1)" -ge $((bytes * 40)) ] || fail "slow links: $(cat "$work/out")"
 expect 2 plan --resume
 said '--resume is not an option of the command plan'
 expect 2 run plan -d data --configs configs --task --ranks 2

@@ -57,6 +57,13 @@ static double validation_of_pass(const struct dl2_makespan_model *model, unsigne
     return due ? model->validate : 0;
 }
 
+/* Seconds that a rank takes for what takes `seconds` on a measured one. */
+static double on_rank(const struct simulation *simulation, unsigned rank, double seconds)
+{
+    const double *speeds = simulation->options->speeds;
+    return speeds ? seconds / speeds[rank] : seconds;
+}
+
 static bool is_over(const struct traveller *traveller)
 {
     return traveller->pass == passes(traveller->model);
@@ -66,11 +73,13 @@ static bool is_over(const struct traveller *traveller)
 static double depart(const struct simulation *simulation, struct traveller *traveller,
                      unsigned rank)
 {
-    const double seconds = visit_of_pass(traveller->model, traveller->pass);
+    const struct dl2_makespan_options *options = simulation->options;
+    double seconds = visit_of_pass(traveller->model, traveller->pass);
     traveller->visited[rank] = traveller->away = true;
-    return ++traveller->visits < simulation->options->ranks
-               ? seconds
-               : seconds + validation_of_pass(traveller->model, traveller->pass);
+    if (++traveller->visits == options->ranks)
+        seconds += validation_of_pass(traveller->model, traveller->pass);
+    return on_rank(simulation, rank, seconds) +
+           (options->links ? 2 * traveller->model->bytes / options->links[rank] : 0);
 }
 
 static void arrive(const struct simulation *simulation, struct traveller *traveller)
@@ -226,6 +235,7 @@ static double train_whole(struct simulation *simulation)
         for (unsigned rank = 1; rank < ranks; rank++)
             if (simulation->ends[rank] < simulation->ends[first])
                 first = rank;
+        seconds = on_rank(simulation, first, seconds);
         simulation->ends[first] += seconds;
         simulation->busy += seconds;
         last = fmax(last, simulation->ends[first]);

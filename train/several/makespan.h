@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long ranks will take to train several models: a simulation of train/several/hop.h, driven by events
- * and fed with measured times of visits.
+ * How long ranks will take to train several models: a simulation of train/several/hop.h, driven by
+ * events and fed with measured times of visits.
  *
- * Three ways are simulated. Hopping is the rule of train/several/hop.c: a rank that is free takes, of the
- * models that are free and due at its partition, the one that is furthest behind (Cerebro's CTQ,
- * without a barrier). Hopping with a barrier is Cerebro's UDAF: in each sub-epoch every rank trains
- * another model, and the next sub-epoch begins when the slowest of them is done. Task parallel is a
- * model's whole training on one rank at a time.
+ * Three ways are simulated. Hopping is the rule of train/several/hop.c: a rank that is free takes,
+ * of the models that are free and due at its partition, the one that is furthest behind (Cerebro's
+ * CTQ, without a barrier). Hopping with a barrier is Cerebro's UDAF: in each sub-epoch every rank
+ * trains another model, and the next sub-epoch begins when the slowest of them is done. Task
+ * parallel is a model's whole training on one rank at a time.
  *
  * Sources: Nakandala, Zhang, Kumar, "Cerebro: a data system for optimized deep learning model
  * selection", 2020; Zhang et al., "Distributed deep learning on data systems: a comparative
@@ -29,6 +29,7 @@ struct dl2_makespan_model {
     double validate; /* seconds of a validation; >= 0 */
     double epochs;   /* of the training; > 0, finite */
     double validate_every; /* epochs, whole; 0: only at the end */
+    double bytes;          /* of its checkpoint, which a visit fetches and puts back */
 };
 
 struct dl2_makespan_options {
@@ -38,6 +39,9 @@ struct dl2_makespan_options {
     unsigned at_once;
     enum dl2_hop_order order;
     uint64_t seed;
+    /* [ranks] each; NULL: all alike. Speeds are multiples of that of the ranks that were measured;
+     * links are bytes a second, above 0, to and from a rank, NULL: sending takes no time. */
+    const double *speeds, *links;
 };
 
 struct dl2_makespan {
