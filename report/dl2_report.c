@@ -11,6 +11,7 @@
 #include "report/detectable.h"
 #include "report/forecast.h"
 #include "report/groups.h"
+#include "report/hypotheses.h"
 #include "report/page/answer.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN };
+enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN, HYPOTHESES };
 
 static struct {
     const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
@@ -42,7 +43,8 @@ enum {
     DETECTS = 1 << DETECTABLE,
     DECIDES = 1 << DECIDE,
     FORECASTS = 1 << FORECAST,
-    SEVERAL_STUDIES = 1 << 6, /* which is no command's */
+    TESTS = 1 << HYPOTHESES,
+    SEVERAL_STUDIES = 1 << 7, /* which is no command's */
     STUDIES = PAGES | SEVERAL_STUDIES,
 };
 
@@ -90,6 +92,11 @@ static const struct dl2_command commands[] = {
                   "Give up the plan of the looks at a study",
                   "Gives up the plan in FOLDER/report/plan.json, so that the next report is the "
                   "first look of another. The pages of that say that a plan was given up."},
+    [HYPOTHESES] =
+        {"hypotheses", TESTS, "FOLDER", 1, 1, "Answer the hypotheses of (DL)2 (ICDE 2023)",
+         "Prints an answer to each hypothesis, as far as it was measured (make "
+         "hypotheses measures all), beside what the paper found, as Markdown. With -o it "
+         "also writes the file, and beside it one of the same name with .json."},
     {0},
 };
 
@@ -227,8 +234,9 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
 }
 
 static const struct dl2_option options[] = {
-    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write; of detectable a file for the text",
-     AT(output), .commands = STUDIES | DETECTS, .also = "out", .basic = true},
+    {DL2_OPTION_TEXT, "output", 'o', "FILE",
+     "Page to write; of detectable and hypotheses a file for the text", AT(output),
+     .commands = STUDIES | DETECTS | TESTS, .also = "out", .basic = true},
     {DL2_OPTION_PARSE, "tolerance", 't', "POINTS|PERCENT%",
      "Loss of accuracy that a recommended variant may have: percentage points, or the unit of the "
      "trainer's metric; 2% is so much of the original's accuracy",
@@ -236,7 +244,7 @@ static const struct dl2_option options[] = {
      .unset =
          "the study's own, which its page in FOLDER/report has; without one 1 point, and 1% of "
          "a metric that is no percentage",
-     .commands = STUDIES | DETECTS | DECIDES, .basic = true},
+     .commands = STUDIES | DETECTS | DECIDES | TESTS, .basic = true},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Accuracy, or value of the trainer's metric, to which the time of training is compared",
      AT(accuracy), .max = 1e12, .unset = "the original's final one less the tolerance",
@@ -247,13 +255,13 @@ static const struct dl2_option options[] = {
      AT(question.looks), .parse = parse_looks,
      .unset = "the study's own; without one a look at all seeds, which leaves a quarter for later "
               "ones",
-     .commands = STUDIES | DECIDES},
+     .commands = STUDIES | DECIDES | TESTS},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
      AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = PAGES},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
-     .unset = "the folder's name; of several, how many they are", .commands = STUDIES,
+     .unset = "the folder's name; of several, how many they are", .commands = STUDIES | TESTS,
      .basic = true},
     {DL2_OPTION_TEXT, "about", 0, "TEXT",
      "Sentence about the dataset that readers of the page should know first", AT(about),
@@ -265,17 +273,18 @@ static const struct dl2_option options[] = {
      "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN; none: each image "
      "counts by itself",
      AT(question.group), .parse = parse_group, .unset = "the study's own; without one, none",
-     .commands = PAGES | DETECTS | DECIDES, .basic = true},
+     .commands = PAGES | DETECTS | DECIDES | TESTS, .basic = true},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
-     AT(variants), .unset = "all", .commands = STUDIES | DECIDES | FORECASTS, .basic = true},
+     AT(variants), .unset = "all", .commands = STUDIES | DECIDES | FORECASTS | TESTS,
+     .basic = true},
     {DL2_OPTION_TEXT, "trainings", 0, "LIST",
      "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
      "are left out and named",
-     AT(trainings), .unset = "all", .commands = PAGES | DECIDES | FORECASTS},
+     AT(trainings), .unset = "all", .commands = PAGES | DECIDES | FORECASTS | TESTS},
     {DL2_OPTION_TEXT, "anchor", 0, "CODEC",
      "Codec whose sizes others are compared with at equal quality", AT(codecs.anchor),
-     .unset = "jpeg, else the first", .commands = PAGES},
+     .unset = "jpeg, else the first", .commands = PAGES | TESTS},
     {DL2_OPTION_PARSE, "range", 0, "METRIC=LOW:HIGH",
      "Compare sizes by METRIC only at qualities from LOW to HIGH, such as psnr_rgb=30:40",
      AT(codecs), .parse = parse_range, .unset = "all qualities", .commands = PAGES},
@@ -456,11 +465,12 @@ static int complete_question(char *const *folders, size_t count, struct dl2_erro
 static bool is_own_page(const char *folder)
 {
     struct stat own, other;
+    if (arguments.task != PAGE)
+        return arguments.task == DECIDE;
     DL2_AUTO_FREE char *place = dl2_need(dl2_folder_of(arguments.output));
-    return arguments.task == DECIDE ||
-           (dl2_make_folder_of(arguments.output, NULL) == DL2_OK && stat(place, &own) == 0 &&
-            stat(dl2_text("%s/report", folder), &other) == 0 && own.st_dev == other.st_dev &&
-            own.st_ino == other.st_ino);
+    return dl2_make_folder_of(arguments.output, NULL) == DL2_OK && stat(place, &own) == 0 &&
+           stat(dl2_text("%s/report", folder), &other) == 0 && own.st_dev == other.st_dev &&
+           own.st_ino == other.st_ino;
 }
 
 /* The analysis of each network, by the plan's questions, and the look at it. */
@@ -482,6 +492,15 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
                                       : dl2_plan_record(&page->plan, study, page->analyses, error);
 }
 
+/* --title, or the folder's name. */
+static const char *title_of(const char *folder)
+{
+    char *name = dl2_text_copy(folder);
+    for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
+        name[end - 1] = '\0';
+    return arguments.title ? arguments.title : dl2_path_base(name);
+}
+
 /* Draws the plots and writes the page around them: that of several studies, or of one, where
  * `several` is NULL. */
 static int draw_page(struct dl2_page *page, const struct dl2_several_studies *several,
@@ -489,13 +508,7 @@ static int draw_page(struct dl2_page *page, const struct dl2_several_studies *se
 {
     DL2_TRY(prepare_plotter(error));
     page->plotter = &plotter;
-    page->title = arguments.title;
-    if (!several && !page->title) {
-        char *name = dl2_text_copy(page->folder);
-        for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
-            name[end - 1] = '\0';
-        page->title = dl2_path_base(name);
-    }
+    page->title = several ? arguments.title : title_of(page->folder);
     return finish_page(several ? dl2_several_page_make(page, several) : dl2_page_make(page), error);
 }
 
@@ -585,6 +598,29 @@ static int print_json(const struct dl2_page *page, struct dl2_error *error)
     return written ? DL2_OK : dl2_error_system(error, "standard output");
 }
 
+/* ---- */
+
+static int answer_hypotheses(struct dl2_page *page, struct dl2_error *error)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_image_scores scores =
+        dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs));
+    const struct dl2_codec_sizes sizes = dl2_codec_sizes_find(study, &scores, &page->codecs);
+    dl2_conditions_analyse(&page->conditions, &arguments.question);
+    const json_t *all = dl2_hypotheses_make(&(struct dl2_hypotheses_of){
+        title_of(page->folder), study, page->analyses, &page->conditions, &page->loading, &sizes});
+    const char *text = dl2_hypotheses_text(all), *path = arguments.output;
+    if (path) {
+        const char *json = dl2_text("%.*s.json", (int)dl2_path_stem_length(path), path);
+        DL2_TRY(dl2_file_write(path, text, strlen(text), error));
+        DL2_TRY(dl2_json_save(json, all, error));
+    }
+    char *rest = dl2_text_copy(text);
+    for (const char *line; (line = strsep(&rest, "\n")) && rest;)
+        printf("%s\n", DL2_SHOWN(line));
+    return DL2_OK;
+}
+
 /* Collects, analyses, and prints JSON or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
@@ -597,7 +633,9 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
                             .codecs = arguments.codecs};
     DL2_TRY(collect(study, &page, error));
     DL2_TRY(analyse(&page, error));
-    return arguments.task == PAGE ? write_report(&page, quiet, error) : print_json(&page, error);
+    return arguments.task == PAGE         ? write_report(&page, quiet, error)
+           : arguments.task == HYPOTHESES ? answer_hypotheses(&page, error)
+                                          : print_json(&page, error);
 }
 
 /* The summary of several studies. */
@@ -683,6 +721,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }
+    if (arguments.task == HYPOTHESES && !dl2_option_given(&program, &common, "output"))
+        arguments.output = NULL;
     int status = count > 1 ? report_several(folders, count, &study, common.quiet, &error)
                            : report(folders[0], &study, common.quiet, &error);
     if (status < 0)

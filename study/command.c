@@ -59,6 +59,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
         dl2_words_add(&own, "study");
     dl2_words_add(&words, of_make ? "make" : "dl2-study run");
     dl2_words_add_all(&words, own);
+    own = dl2_goals_asked(own);
     const char *dataset = study->data_is_named || study->data_is_address
                               ? o->dataset
                               : from_checkout(study->data, checkout);

@@ -103,11 +103,12 @@ static void begin_plan(struct dl2_study_plan *plan, struct dl2_words goals)
     plan->quiet = quiet;
 }
 
-/* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. */
-static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
-                      const struct dl2_words *runs)
+static void plan_goals(struct dl2_study_plan *plan, struct dl2_words asked,
+                       const struct dl2_words *runs, bool remakes)
 {
-    begin_plan(plan, goals);
+    const struct dl2_words goals = dl2_goals_asked(asked);
+    begin_plan(plan, asked);
+    plan->remakes = remakes;
     if (runs) {
         plan->runs = *runs;
         plan->interim = dl2_decide_interim(&study);
@@ -121,6 +122,16 @@ static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
             dl2_words_add_all(&plan->targets, made);
     }
     dl2_plan_end(plan);
+}
+
+/* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. Images
+ * that were removed are made again for steps that are to be done, and more are to be done then. */
+static void make_plan(struct dl2_study_plan *plan, struct dl2_words asked,
+                      const struct dl2_words *runs)
+{
+    plan_goals(plan, asked, runs, false);
+    if (dl2_plan_misses(plan))
+        plan_goals(plan, asked, runs, true);
 }
 
 /* Has what the plan needs done. */
@@ -260,12 +271,9 @@ static int run_goals(struct dl2_words asked, bool only_plans)
     for (size_t i = 0; i < asked.count; i++)
         if (!dl2_goal_find(asked.at[i]))
             refuse_goal(asked.at[i]);
-    if (dl2_words_have(asked, "study-tables") && !study.options.tables)
-        study.options.tables =
-            dl2_trainer_is_given(&study.options) &&
-                    !(study.options.sensitivity_with && *study.options.sensitivity_with)
-                ? "pipeline"
-                : "pipeline network";
+    for (size_t i = 0; i < asked.count; i++)
+        if (dl2_goal_find(asked.at[i])->defaults)
+            dl2_goal_find(asked.at[i])->defaults(&study.options);
     /* The demo's, and the seeds that go with it, are of the goals that decide. */
     const bool without = !study.options.decide && !can_decide(asked);
     if (without)
@@ -276,7 +284,7 @@ static int run_goals(struct dl2_words asked, bool only_plans)
         study.given.decide = NULL;
     dl2_study_resolve(&study);
     dl2_settings_name_variants(&study);
-    check_goals(asked);
+    check_goals(dl2_goals_asked(asked));
     dl2_settings_check(&study);
     begin_at_work();
     dl2_progress_reset(study.out);
@@ -297,7 +305,14 @@ static int run_goals(struct dl2_words asked, bool only_plans)
     fflush(stdout);
     if (status == DL2_EXIT_OK) {
         make_plan(&plan, asked, decides ? &runs : NULL);
+        for (size_t i = 0; i < asked.count; i++)
+            if (dl2_goal_find(asked.at[i])->begin)
+                dl2_goal_find(asked.at[i])->begin(&plan);
         status = run_plan(&plan);
+        fflush(stdout);
+        for (size_t i = 0; i < asked.count; i++)
+            if (dl2_goal_find(asked.at[i])->finish)
+                status = dl2_goal_find(asked.at[i])->finish(&plan, status);
     }
     return status == DL2_EXIT_OK ? show_answers(&plan) : status;
 }

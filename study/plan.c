@@ -3,6 +3,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "study/paths.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -190,6 +191,32 @@ void dl2_plan_end(struct dl2_study_plan *plan)
         add_needs(step, makers, step->after, marked, i);
         mark(makers, step->outputs, i);
     }
+}
+
+bool dl2_plan_is_removed(const char *facts)
+{
+    return strcmp(dl2_path_base(facts), "dl2-variant.json") == 0 &&
+           dl2_is_file(dl2_text("%s/" DL2_IMAGES_REMOVED, dl2_path_folder(facts)));
+}
+
+static bool has_removed(struct dl2_words files)
+{
+    for (size_t i = 0; i < files.count; i++)
+        if (dl2_plan_is_removed(files.at[i]))
+            return true;
+    return false;
+}
+
+bool dl2_plan_misses(const struct dl2_study_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct dl2_step *step = plan->steps[i];
+        const bool makes = strcmp(step->work, "variants") == 0; /* all, by one command */
+        if (step->needed && !step->reads_facts &&
+            (has_removed(step->inputs) || has_removed(step->after) || makes))
+            return true;
+    }
+    return false;
 }
 
 size_t dl2_plan_needed(const struct dl2_study_plan *plan)

@@ -39,6 +39,7 @@ struct dl2_step {
     struct dl2_words after;   /* files that have to be there before, however old */
     struct dl2_commands commands;
     bool needed;           /* to be done, as files were when the plan was made */
+    bool reads_facts;      /* of variants alone, which are there without their images */
     bool may_fail_in_part; /* exit status 1 is no failure: unreadable images are in the results */
     const char *settings;  /* that bear on it */
     const char *says;      /* a line on stdout before it is done */
@@ -76,6 +77,7 @@ struct dl2_study_plan {
     bool quiet;                             /* nothing is said of how far it is */
     struct dl2_words goals;                 /* that were asked for */
     struct dl2_words runs;                  /* the trainings: "raw/resnet10/seed-1" */
+    bool remakes;                           /* variants whose images were removed */
     const char *command;                    /* that makes the study again */
     const char *interim;     /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
     struct dl2_step **steps; /* in an order in which they can be done */
@@ -91,6 +93,12 @@ void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings
                     struct dl2_words goals);
 /* Leaves in the plan what its targets need. */
 void dl2_plan_end(struct dl2_study_plan *plan);
+
+/* A file in the folder of a variant whose images were removed; its facts are there. */
+#define DL2_IMAGES_REMOVED ".removed"
+bool dl2_plan_is_removed(const char *facts);
+/* Does a step that is to be done read or make such a variant? */
+bool dl2_plan_misses(const struct dl2_study_plan *plan);
 
 /* How many steps are to be done. */
 size_t dl2_plan_needed(const struct dl2_study_plan *plan);
@@ -161,6 +169,10 @@ struct dl2_training {
     bool alone; /* it measures time, so nothing runs beside it */
 };
 
+/* Adds one of the study's own, "raw/resnet10/seed-1", and returns its report's path; `after` may be
+ * NULL. */
+const char *dl2_plan_run(struct dl2_study_plan *plan, const char *run,
+                         const struct dl2_words *after);
 /* Adds the step; returns its report's path. `settings` is the stage's. */
 const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
                               const char *settings, const char *subset_of);

@@ -121,3 +121,11 @@ const char *dl2_setting_variable(const char *option)
     name[i] = '\0';
     return dl2_text("%s", name);
 }
+
+int dl2_setting_parse_yes_or_no(const char *text, void *value, struct dl2_error *error)
+{
+    if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is yes or no");
+    *(const char **)value = text;
+    return DL2_OK;
+}

@@ -36,14 +36,6 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int parse_yes_or_no(const char *text, void *value, struct dl2_error *error)
-{
-    if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is yes or no");
-    *(const char **)value = text;
-    return DL2_OK;
-}
-
 /* ---- The rows */
 
 #define AT(member) offsetof(struct dl2_study_options, member)
@@ -90,7 +82,7 @@ static const struct dl2_option own_rows[] = {
            "Also make the original's images without loss at each length of RESIZE_SHORTER "
            "(png@48), which "
            "show what the resolution alone changes",
-           control, parse_yes_or_no, .unset = "yes"),
+           control, dl2_setting_parse_yes_or_no, .unset = "yes"),
     PARSED("tables", "LIST",
            "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
            "dataset; network, fitted to the first of ARCHS on the original, too; or none",

@@ -81,6 +81,7 @@ int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *err
 int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_size(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_yes_or_no(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_command(const char *text, void *value, struct dl2_error *error);
 /* Seconds of 90s, 30m or 2h; the form was checked. */
 double dl2_setting_seconds(const char *time);

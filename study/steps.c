@@ -297,7 +297,8 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
         const char *name = study->variants.at[v], *file = variant_file(plan, name);
         if (dl2_settings_group_of(study, name) != group)
             continue;
-        const bool is_cut = is_cut_short(file, "complete");
+        const bool is_cut =
+            is_cut_short(file, "complete") || (plan->remakes && dl2_plan_is_removed(file));
         cut_short |= is_cut;
         dl2_words_add(&all, file);
         if (dl2_plan_wants(plan, file, step->inputs, is_cut))
@@ -367,7 +368,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     const char *folder = in_out(plan, "quality");
     struct dl2_words files = {0};
-    dl2_plan_variants(plan);
+    const struct dl2_words variants = dl2_plan_variants(plan);
     struct dl2_step *step = dl2_plan_step(plan, "quality", "run", NULL);
     struct dl2_words command = quality(plan, "score");
     if (study->volumes) /* which have metrics of their own */
@@ -401,6 +402,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
         return files;
     step = dl2_plan_step(plan, "crops", "run", in_out(plan, "crops/crops.json"));
     dl2_files_add_all(&step->inputs, files);
+    dl2_files_add_all(&step->after, variants);
     command = quality(plan, "crops");
     add_crops(&command, &study->options, in_out(plan, "crops"));
     dl2_words_add(&command, study->data);
@@ -669,9 +671,8 @@ struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char 
     return training;
 }
 
-/* One of the study's own; its report's path. */
-static const char *plan_run(struct dl2_study_plan *plan, const char *run,
-                            const struct dl2_words *after)
+const char *dl2_plan_run(struct dl2_study_plan *plan, const char *run,
+                         const struct dl2_words *after)
 {
     const struct dl2_study_options *o = &plan->study->options;
     struct dl2_training training = dl2_training_of_run(plan, run, "train", plan->study->out);
@@ -688,9 +689,9 @@ static const char *plan_run(struct dl2_study_plan *plan, const char *run,
 static const char *plan_original(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    return plan_run(plan,
-                    dl2_text("raw/%s/seed-%s", study->archs.at[0], dl2_seeds_in_order(study).at[0]),
-                    NULL);
+    return dl2_plan_run(
+        plan, dl2_text("raw/%s/seed-%s", study->archs.at[0], dl2_seeds_in_order(study).at[0]),
+        NULL);
 }
 
 /* Says how small a change the validation images can show, before hours of training; the file that
@@ -707,6 +708,7 @@ static const char *plan_detectable(struct dl2_study_plan *plan)
     if (!step)
         return file;
     dl2_files_add(&step->inputs, variant_file(plan, study->variants.at[0]));
+    step->reads_facts = true;
     if (study->group_file)
         dl2_files_add(&step->inputs, study->group_file);
     dl2_plan_settings(plan, step, "detectable",
@@ -733,7 +735,7 @@ struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl
     if (detectable)
         dl2_words_add(&before, detectable);
     for (size_t i = 0; i < plan->runs.count; i++)
-        dl2_words_add(&files, plan_run(plan, plan->runs.at[i], &before));
+        dl2_words_add(&files, dl2_plan_run(plan, plan->runs.at[i], &before));
     return files;
 }
 
@@ -827,5 +829,6 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
             dl2_files_add(&step->inputs, evaluation);
     }
     dl2_files_add_all(&step->inputs, inputs);
+    step->reads_facts = true;
     dl2_plan_close(plan, step, !dl2_is_file(in_out(plan, "report/answer.json")));
 }

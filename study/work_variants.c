@@ -10,16 +10,18 @@
 #include <sys/stat.h>
 
 /* Other options may ask for another container, and dl2-transcode refuses to write one over the
- * other, so an old one is removed. A variant of the same container is gone on with. */
-static void remove_other_container(const char *out, const struct dl2_step *step, const char *file)
+ * other, so an old one is removed, as are facts whose images were. A variant of the same container
+ * is gone on with. */
+static void remove_old(const char *out, const struct dl2_step *step, const char *file)
 {
     const struct dl2_words command = step->commands.at[0];
     const char *folder = dl2_path_folder(file);
     const char *stamp = dl2_text("%s/.make/transcode", out);
+    const bool is_removed = dl2_plan_is_removed(file);
     if (!dl2_is_folder(folder) ||
-        (dl2_is_file(file) && dl2_work_time(file) >= dl2_work_time(stamp)))
+        (!is_removed && dl2_is_file(file) && dl2_work_time(file) >= dl2_work_time(stamp)))
         return;
-    bool goes = step->elsewhere;
+    bool goes = step->elsewhere || is_removed;
     for (size_t i = 0; i < command.count; i++)
         goes |= strncmp(command.at[i], "--con", 5) == 0;
     json_auto_t *variant = NULL;
@@ -35,7 +37,7 @@ int dl2_work_variants(const char *out, const struct dl2_step *step)
     const struct dl2_words files = step->outputs;
     const char *facts = dl2_text("%s/.make/facts", out);
     for (size_t i = 0; i < files.count; i++)
-        remove_other_container(out, step, files.at[i]);
+        remove_old(out, step, files.at[i]);
     dl2_remove_tree(facts);
     const int status = dl2_work_run(step->commands.at[0], -1, -1);
     bool all = status == 0 || status == 1;

@@ -3,9 +3,10 @@
 
 static void check_codec(const struct dl2_study_settings *study, bool is_asked)
 {
-    if (is_asked && !study->external)
-        dl2_study_fail(DL2_EXIT_USAGE, "study-codec needs EXTERNAL, for example "
-                                       "EXTERNAL='cjxl=cjxl %%i %%o -q %%q; djxl %%i %%o'");
+    if (is_asked && !study->external && dl2_words_split(study->options.codecs).count < 2)
+        dl2_study_fail(DL2_EXIT_USAGE,
+                       "study-codec needs EXTERNAL, for example EXTERNAL='cjxl=cjxl %%i %%o -q "
+                       "%%q; djxl %%i %%o', or two codecs in CODECS");
 }
 
 static struct dl2_words plan_study_codec(struct dl2_study_plan *plan)
@@ -19,7 +20,7 @@ static struct dl2_words plan_study_codec(struct dl2_study_plan *plan)
 
 static const struct dl2_goal goal_study_codec = {
     .name = "study-codec",
-    .summary = "EXTERNAL's variants are scored, loaded and trained on beside those of CODECS",
+    .summary = "the variants of EXTERNAL and of each of CODECS are scored, loaded and trained on",
     .question = "Is another codec better?",
     .hypothesis = "H5",
     .section = "codecs",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
+#include "study/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@ static const struct dl2_option regimen_variables[] = {
     {DL2_OPTION_PARSE, "regimens", 0, "LIST",
      "Of study-regimens: stages of a training, each a variant (raw: the original) and its epochs, "
      "for example 'jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10' (dl2-train --help: --stages)",
-     offsetof(struct dl2_goal_values, at[0]), .parse = dl2_setting_parse_names, .unset = "none"},
+     offsetof(struct dl2_goal_values, at[0]), .parse = dl2_setting_parse_names,
+     .unset = "half of EPOCHS on the first of TRAIN_ON, the rest on the original"},
     {DL2_OPTION_END}};
 
 struct regimen {
@@ -41,13 +43,22 @@ static struct regimen read_regimen(const struct dl2_study_settings *study, const
     return regimen;
 }
 
+/* REGIMENS, or its default. */
+static const char *regimens_of(const struct dl2_study_settings *study)
+{
+    const char *own = dl2_goal_value(study, "study-regimens", 0);
+    const double half = strtod(study->options.epochs, NULL) / 2;
+    return own && *own             ? own
+           : study->train_on.count ? dl2_text("%s:%.6g,raw:%.6g", study->train_on.at[0], half, half)
+                                   : "";
+}
+
 static void check_regimens(const struct dl2_study_settings *study, bool is_asked)
 {
-    const char *own = dl2_goal_value(study, "study-regimens", 0), *text = own ? own : "";
-    const struct dl2_words list = dl2_words_split(text);
+    const char *text = is_asked ? regimens_of(study) : dl2_goal_value(study, "study-regimens", 0);
+    const struct dl2_words list = dl2_words_split(text ? text : "");
     if (is_asked && !list.count)
-        dl2_study_fail(DL2_EXIT_USAGE, "study-regimens needs REGIMENS, for example "
-                                       "REGIMENS=\"jpeg-10:20,raw:10\"");
+        dl2_study_fail(DL2_EXIT_USAGE, "study-regimens needs a variant in TRAIN_ON, or REGIMENS");
     for (size_t i = 0; i < list.count; i++) {
         const struct regimen regimen = read_regimen(study, list.at[i]);
         for (size_t v = 0; v < regimen.variants.count; v++) {
@@ -76,6 +87,25 @@ static void check_regimens(const struct dl2_study_settings *study, bool is_asked
     }
 }
 
+/* The study's own training on the original, of as many epochs, stands here, too. */
+static const char *plan_link(struct dl2_study_plan *plan, const struct dl2_training *training)
+{
+    const char *run = dl2_text("raw/%s/seed-%s", training->arch, training->seed);
+    const char *folder = dl2_text("%s/train/%s", training->root, run);
+    const char *file = dl2_text("%s/experiment_report.json", folder);
+    const char *own = dl2_plan_run(plan, run, NULL);
+    struct dl2_step *step = dl2_plan_step(plan, folder + strlen(plan->out) + 1, "run", file);
+    struct dl2_words command = {0};
+    if (!step)
+        return file;
+    dl2_words_more(&command, "cp", "-R", dl2_text("%s/.", dl2_path_folder(own)), folder, NULL);
+    dl2_commands_add(&step->commands, command);
+    dl2_files_add(&step->inputs, own);
+    step->clears = folder;
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
 static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regimen,
                          struct dl2_words *files)
 {
@@ -96,7 +126,9 @@ static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regi
             dl2_words_add(&training.inputs, dl2_plan_dataset(plan));
             struct dl2_training own = training;
             dl2_words_more(&training.lasting, "--epochs", epochs, NULL);
-            dl2_words_add(files, dl2_plan_training(plan, &training, settings, NULL));
+            dl2_words_add(files, strcmp(epochs, o->epochs) == 0
+                                     ? plan_link(plan, &training)
+                                     : dl2_plan_training(plan, &training, settings, NULL));
             own.name = regimen->name;
             own.on = (struct dl2_words){0};
             dl2_words_more(&own.on, "--stages", regimen->stages, NULL);
@@ -112,7 +144,7 @@ static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regi
 /* Beside each regimen the original alone, for as many epochs. */
 static struct dl2_words plan_study_regimens(struct dl2_study_plan *plan)
 {
-    const struct dl2_words list = dl2_words_split(dl2_goal_value(plan->study, "study-regimens", 0));
+    const struct dl2_words list = dl2_words_split(regimens_of(plan->study));
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
     for (size_t i = 0; i < list.count; i++) {

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
+#include "study/trainer.h"
+
+static void set_tables(struct dl2_study_options *options)
+{
+    const char *own = options->sensitivity_with;
+    if (!options->tables)
+        options->tables =
+            dl2_trainer_is_given(options) && !(own && *own) ? "pipeline" : "pipeline network";
+}
 
 /* Networks of dl2-train are validated on every variant, too: what a network does not see differs
  * from network to network. */
@@ -15,5 +24,6 @@ static const struct dl2_goal goal_study_tables = {
     .question = "What do fitted quantisation tables save?",
     .section = "tables",
     .folders = "tables",
+    .defaults = set_tables,
     .plan = plan_study_tables,
 };

@@ -14,8 +14,8 @@ expect 2 small study-time
 said 'study-time needs BUDGETS'
 expect 2 small study-time BUDGETS='1s 2d'
 said 'BUDGETS is "1s 2d": 2d is no time'
-expect 2 small study-regimens
-said 'study-regimens needs REGIMENS'
+expect 2 small study-regimens TRAIN_ON=
+said 'study-regimens needs a variant in TRAIN_ON, or REGIMENS'
 expect 2 small study-regimens REGIMENS='jpeg-50:1,raw:1 jpeg-10:1,raw:1'
 said 'REGIMENS is "jpeg-50:1,raw:1 jpeg-10:1,raw:1": jpeg-10:1,raw:1: jpeg-10 is neither raw nor among the variants'
 expect 2 small study-regimens REGIMENS='jpeg-50:0,raw:1'
