@@ -12,6 +12,7 @@
 #include "report/forecast.h"
 #include "report/groups.h"
 #include "report/hypotheses.h"
+#include "report/loaders.h"
 #include "report/page/answer.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
@@ -27,7 +28,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN, HYPOTHESES };
+enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN, HYPOTHESES, LOADERS };
 
 static struct {
     const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
@@ -44,7 +45,7 @@ enum {
     DECIDES = 1 << DECIDE,
     FORECASTS = 1 << FORECAST,
     TESTS = 1 << HYPOTHESES,
-    SEVERAL_STUDIES = 1 << 7, /* which is no command's */
+    SEVERAL_STUDIES = 1 << 8, /* which is no command's */
     STUDIES = PAGES | SEVERAL_STUDIES,
 };
 
@@ -97,6 +98,8 @@ static const struct dl2_command commands[] = {
          "Prints an answer to each hypothesis, as far as it was measured (make "
          "hypotheses measures all), beside what the paper found, as Markdown. With -o it "
          "also writes the file, and beside it one of the same name with .json."},
+    [LOADERS] = {"loaders", 1 << LOADERS, "FOLDER", 1, 1,
+                 "Print how fast other loaders are (make study-loading LOADERS=...)", NULL},
     {0},
 };
 
@@ -698,6 +701,16 @@ static int say_detectable(const char *folder, const char *path, struct dl2_error
     return path ? dl2_file_write(path, text, strlen(text), error) : DL2_OK;
 }
 
+static int print_loaders(const char *folder, struct dl2_error *error)
+{
+    const struct dl2_words lines = dl2_loaders_lines(folder);
+    if (!lines.count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s/loaders has no results", folder);
+    for (size_t i = 0; i < lines.count; i++)
+        printf("%s\n", DL2_SHOWN(lines.at[i]));
+    return DL2_OK;
+}
+
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
@@ -712,9 +725,11 @@ int main(int argc, char **argv)
     struct dl2_study study = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     arguments.task = (enum command)common.command;
-    if (arguments.task == ANSWER || arguments.task == DETECTABLE || arguments.task == NEW_PLAN) {
+    if (arguments.task == ANSWER || arguments.task == DETECTABLE || arguments.task == NEW_PLAN ||
+        arguments.task == LOADERS) {
         const bool named = dl2_option_given(&program, &common, "output");
-        if ((arguments.task == ANSWER ? dl2_answer_print_saved(folders[0], &error)
+        if ((arguments.task == ANSWER    ? dl2_answer_print_saved(folders[0], &error)
+             : arguments.task == LOADERS ? print_loaders(folders[0], &error)
              : arguments.task == DETECTABLE
                  ? say_detectable(folders[0], named ? arguments.output : NULL, &error)
                  : dl2_plan_give_up(folders[0], &error)) < 0)

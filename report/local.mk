@@ -28,6 +28,7 @@ libreport_la_SOURCES = \
 	report/outcome_table.c report/outcome_table.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
+	report/loaders.c report/loaders.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
 	report/matrix.c report/matrix.h \

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { DL2_TEXT_HEADS = 2, DL2_TEXT_COLUMNS = 5 }; /* lines of heads; columns at most */
+enum { DL2_TEXT_HEADS = 2, DL2_TEXT_COLUMNS = 12 }; /* lines of heads; columns at most */
 
 /* Zero it first. A NULL cell is empty. */
 struct dl2_text_table {

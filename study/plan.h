@@ -28,6 +28,7 @@ struct dl2_measurement {
     const char *cache; /* percent of the original's bytes, or NULL */
     bool trains;       /* by dl2-train, not dl2-load */
     bool once;         /* in the first round alone */
+    bool may_fail;     /* then its result is the reason */
 };
 
 /* What a step does not have is NULL, 0 or false. */
@@ -197,6 +198,7 @@ struct dl2_cell {
     const char *cache;        /* percent of the original's bytes, for --cache; or NULL */
     bool once;                /* in the first round alone */
     const char *limit;        /* bytes of memory, the page cache included; or NULL */
+    struct dl2_words by;      /* the command that loads in the place of dl2-load bench, or none */
 };
 void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
                    const struct dl2_cell *cell);

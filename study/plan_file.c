@@ -55,7 +55,7 @@ static const struct field step_fields[] = {
 
 static const struct field cell_fields[] = {
     CELL(TEXT, path),   CELL(WORDS, command), CELL(TEXT, cache),
-    CELL(FLAG, trains), CELL(FLAG, once),     {0},
+    CELL(FLAG, trains), CELL(FLAG, once), CELL(FLAG, may_fail), {0},
 };
 
 /* ---- To write it */

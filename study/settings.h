@@ -9,7 +9,7 @@
 #include "common/option.h"
 #include "study/text.h"
 
-enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
+enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 6 };
 
 struct dl2_trainer;
 

@@ -475,7 +475,9 @@ void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
     struct dl2_words command = {0};
     if (cell->limit)
         add_limit(&command, study, cell, place);
-    if (cell->arch) {
+    if (cell->by.count) {
+        dl2_words_add_all(&command, cell->by);
+    } else if (cell->arch) {
         dl2_words_add_all(&command,
                           dl2_study_words(study, "dl2-train", "measure", "--duration", o->measure,
                                           "--batch", o->batch, "--image-size", o->image_size,
@@ -502,6 +504,7 @@ void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
                                                                .command = command,
                                                                .cache = cell->cache,
                                                                .trains = cell->arch != NULL,
+                                                               .may_fail = cell->by.count > 0,
                                                                .once = cell->once};
 }
 

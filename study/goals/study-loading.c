@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/file.h"
 #include "common/option.h"
 #include "study/child.h"
 #include "study/goals.h"
+#include "study/paths.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { WORKERS, STORAGES, CACHES };
+enum { WORKERS, STORAGES, CACHES, LOADERS, LOADERS_PYTHON, DEVICE_RATE };
 
 static const struct dl2_option loading_variables[] = {
     {DL2_OPTION_PARSE, "workers", 0, "LIST", "Of study-loading: numbers of worker threads",
@@ -23,6 +26,21 @@ static const struct dl2_option loading_variables[] = {
      "Of study-loading: memory for images, in percent of the original's bytes",
      offsetof(struct dl2_goal_values, at[CACHES]), .parse = dl2_setting_parse_numbers,
      .unset = "0 25 50 75 100"},
+    {DL2_OPTION_PARSE, "loaders", 0, "LIST",
+     "Of study-loading: loaders to compare (OUT/loaders.txt), each with the same crops, batches "
+     "and "
+     "WORKERS: dl2 (from Python), torch (PyTorch's DataLoader with torchvision), dali (on the "
+     "CPU), "
+     "and the others of study/peer_load.py. Those whose package is missing are left out",
+     offsetof(struct dl2_goal_values, at[LOADERS]), .parse = dl2_setting_parse_names,
+     .unset = "none"},
+    {DL2_OPTION_TEXT, "loaders-python", 0, "PROGRAM", "Of study-loading: the Python of LOADERS",
+     offsetof(struct dl2_goal_values, at[LOADERS_PYTHON]), .unset = "python3"},
+    {DL2_OPTION_PARSE, "device-rate", 0, "IMAGES",
+     "Of study-loading: images a second that a device takes of LOADERS; how long it waits for them "
+     "is measured, and how busy it is",
+     offsetof(struct dl2_goal_values, at[DEVICE_RATE]), .parse = dl2_setting_parse_numbers,
+     .unset = "1000"},
     {DL2_OPTION_END}};
 
 /* A server's memory can't be emptied, so tables have no disk. */
@@ -107,6 +125,55 @@ static void check_limit(const struct dl2_study_settings *study, const struct sto
                            dl2_first_line(messages));
 }
 
+static const char *python_of(const struct dl2_study_settings *study)
+{
+    const char *python = dl2_goal_value(study, "study-loading", LOADERS_PYTHON);
+    return python && *python ? python : "python3";
+}
+
+static const char *peers_script(const struct dl2_study_settings *study)
+{
+    return dl2_text("%s/peer_load.py", study->scripts);
+}
+
+/* The Python module lies beside the programs, where these were not installed. */
+static struct dl2_words peer_command(const struct dl2_study_settings *study)
+{
+    const char *folder = study->options.programs, *path = getenv("PYTHONPATH");
+    struct dl2_words command = {0};
+    if (*folder && dl2_is_folder(dl2_text("%s/python/dl2", folder)))
+        dl2_words_more(&command, "env",
+                       dl2_text("PYTHONPATH=%s/python%s%s", dl2_path_absolute(folder),
+                                path && *path ? ":" : "", path ? path : ""),
+                       NULL);
+    dl2_words_more(&command, python_of(study), peers_script(study), NULL);
+    return command;
+}
+
+/* Those of LOADERS that can run here; says which cannot. Each takes seconds to find out. */
+static struct dl2_words find_loaders(const struct dl2_study_settings *study)
+{
+    static struct dl2_words found;
+    const char *text = dl2_goal_value(study, "study-loading", LOADERS);
+    const struct dl2_words all = dl2_words_split(found.count || !text ? "" : text);
+    if (all.count && !study->scripts)
+        dl2_setting_refuse("LOADERS", text,
+                           "peer_load.py, which comes with dl2-study, is not found");
+    for (size_t i = 0; i < all.count; i++) {
+        struct dl2_words command = peer_command(study);
+        const char *output, *messages;
+        dl2_words_more(&command, "check", all.at[i], NULL);
+        if (dl2_child_ask(command, &output, &messages) == 0)
+            dl2_words_add(&found, all.at[i]);
+        else
+            fprintf(stderr, "dl2-study: LOADERS: %s is left out: %s\n", all.at[i],
+                    dl2_first_line(messages));
+    }
+    if (all.count && !found.count)
+        dl2_setting_refuse("LOADERS", text, "%s can run none of them: see above", python_of(study));
+    return found;
+}
+
 static void check_loading(const struct dl2_study_settings *study, bool is_asked)
 {
     const char *text = dl2_goal_value(study, "study-loading", STORAGES);
@@ -125,6 +192,11 @@ static void check_loading(const struct dl2_study_settings *study, bool is_asked)
         if (is_asked && storage.limit)
             check_limit(study, &storage, text);
     }
+    const char *loaders = dl2_goal_value(study, "study-loading", LOADERS);
+    if (is_asked && loaders && *loaders && has_tables(study))
+        dl2_setting_refuse("LOADERS", loaders, "they read files, and these are at an address");
+    if (is_asked)
+        find_loaders(study);
 }
 
 /* Copies all variants to where they are to be read from; the same again does nothing. */
@@ -135,8 +207,7 @@ static void add_copies(struct dl2_study_plan *plan, struct dl2_step *step,
     const char *container = dl2_flags_value(study->options.transcode_flags, "--container");
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
-        struct dl2_words command =
-            dl2_study_words(study, "dl2-transcode", "copy", "--quiet", NULL);
+        struct dl2_words command = dl2_study_words(study, "dl2-transcode", "copy", "--quiet", NULL);
         if (container || !storage->cold)
             dl2_words_more(&command, "--container", container ? container : "tar", NULL);
         dl2_words_more(&command, dl2_study_place(study, name),
@@ -205,6 +276,77 @@ static struct dl2_words list_of(const struct dl2_study_settings *study, size_t v
     return dl2_words_split(text ? text : usual);
 }
 
+/* A storage's cells of other loaders, and of a device without one. */
+static void add_peers(struct dl2_study_plan *plan, struct dl2_step *step,
+                      const struct storage *storage, struct dl2_words workers,
+                      struct dl2_words loaders)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *rate = dl2_goal_value(study, "study-loading", DEVICE_RATE);
+    if (storage->root)
+        add_copies(plan, step, storage);
+    for (size_t w = 0; w < workers.count; w++)
+        for (size_t n = 0; n < study->names.count; n++)
+            for (size_t l = 0; l < loaders.count + !n; l++) {
+                const char *loader = l < loaders.count ? loaders.at[l] : "synthetic";
+                const char *name = study->names.at[n];
+                const char *place = storage->root ? dl2_text("%s/%s", storage->root, name)
+                                                  : dl2_study_place(study, name);
+                struct dl2_cell cell = {.path = dl2_text("%s/jobs-%s/%s/%s", storage->folder,
+                                                         workers.at[w], loader, name),
+                                        .name = name,
+                                        .place = place,
+                                        .workers = workers.at[w],
+                                        .limit = storage->limit,
+                                        .by = peer_command(study)};
+                dl2_words_more(&cell.by, "measure", loader, place, o->image_size, o->batch,
+                               workers.at[w], o->measure, "{work}", rate ? rate : "1000", "{file}",
+                               storage->cold ? "cold" : NULL, NULL);
+                dl2_step_cell(plan, step, &cell);
+            }
+}
+
+/* Other loaders: measured by themselves, so that what is there of dl2-load's stays. */
+static void plan_loaders(struct dl2_study_plan *plan, struct dl2_words workers,
+                         struct dl2_words storages, struct dl2_words variants)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const struct dl2_words loaders = find_loaders(study);
+    const char *made = dl2_text("%s/loaders/.made", study->out);
+    const char *table = dl2_text("%s/loaders.txt", study->out);
+    const char *rate = dl2_goal_value(study, "study-loading", DEVICE_RATE);
+    if (!loaders.count)
+        return;
+    dl2_words_add(&plan->targets, table);
+    dl2_words_add(&plan->shown, table);
+    struct dl2_step *step = dl2_plan_step(plan, "loaders", "measure", made);
+    if (!step)
+        return;
+    dl2_plan_settings(plan, step, "loaders",
+                      dl2_text("%s %s %s %s %s %s %s %s %s %s", dl2_words_join(study->names, " "),
+                               dl2_words_join(loaders, " "), python_of(study), rate ? rate : "",
+                               o->image_size, o->batch, o->rounds, o->measure,
+                               dl2_words_join(workers, " "), dl2_words_join(storages, " ")));
+    dl2_files_add(&step->inputs, dl2_plan_dataset(plan));
+    dl2_files_add_all(&step->inputs, variants);
+    dl2_step_rounds(plan, step);
+    for (size_t s = 0; s < storages.count; s++) {
+        const struct storage storage = storage_of(storages.at[s], dl2_words_join(storages, " "));
+        if (storage.cache) /* of dl2-load's own */
+            continue;
+        add_peers(plan, step, &storage, workers, loaders);
+    }
+    dl2_plan_close(plan, step, false);
+    step = dl2_plan_step(plan, "loaders-table", "run", table);
+    dl2_files_add(&step->inputs, made);
+    dl2_commands_add(&step->commands,
+                     dl2_study_words(study, "dl2-report", "loaders", study->out, NULL));
+    step->output = table;
+    dl2_plan_close(plan, step, false);
+}
+
 static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
@@ -216,6 +358,7 @@ static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
     const struct dl2_words caches = list_of(study, CACHES, "0 25 50 75 100");
     const struct dl2_words variants = dl2_plan_variants(plan);
     struct dl2_words files = {0};
+    plan_loaders(plan, workers, storages, variants);
     dl2_words_add(&files, dl2_text("%s/loading/.made", study->out));
     struct dl2_step *step = dl2_plan_step(plan, "loading", "measure", files.at[0]);
     if (!step)
@@ -247,7 +390,7 @@ static const struct dl2_goal goal_study_loading = {
     .question = "How fast is each variant, from what storage?",
     .hypothesis = "H1, H4",
     .section = "loading",
-    .folders = "loading",
+    .folders = "loading loaders loaders.txt",
     .variables = loading_variables,
     .check = check_loading,
     .plan = plan_study_loading,

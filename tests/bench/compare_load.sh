@@ -12,7 +12,7 @@
 # loaded six times an epoch. CORES are what everything is confined to (default: 1, that is core number 1). WORK keeps what was made
 # (default: a temporary folder).
 #
-# peer_load.py describes the peers; those that a Python lacks, or that fail, are said to be missing. TODAY_PYTHON has all but FFCV:
+# study/peer_load.py describes the peers; those that a Python lacks, or that fail, are said to be missing. TODAY_PYTHON has all but FFCV:
 #     python3 -m venv today
 #     today/bin/pip install torch torchvision torchcodec nvidia-dali-cuda120 webdataset spdl spdl_io litdata datasets grain
 # FFCV_PYTHON is for FFCV, which wants older packages:
@@ -63,7 +63,7 @@ dl2() { # NAME FOLDER
 }
 peer() { # NAME PEER PYTHON FOLDER
     [ ! -e "$work/missing-$1" ] || return 0
-    load="$pinned $3 $here/peer_load.py $2 $4 224 64 $workers"
+    load="$pinned $3 $here/../../study/peer_load.py $2 $4 224 64 $workers"
     [ -e "$work/made-$1" ] || $load none "$work" >"$work/$1.log" 2>&1 || { mv "$work/$1.log" "$work/missing-$1"; return 0; }
     touch "$work/made-$1"
     $load "${EPOCHS:-3}" "$work" >"$work/$1.out" 2>"$work/$1.log" || { mv "$work/$1.log" "$work/missing-$1"; return 0; }
@@ -77,7 +77,8 @@ while [ "$round" -le "$rounds" ]; do
     dl2 dl2-tiles "$tiles"
     [ -z "$q90" ] || dl2 dl2-q90 "$q90"
     peer dl2-python dl2 "$today" "$plain"
-    for name in torchvision torchcodec webdataset litdata datasets grain spdl dali dali_bilinear dali_dynamic; do
+    peer torchvision torch "$today" "$plain"
+    for name in torchcodec webdataset litdata datasets grain spdl dali dali_bilinear dali_dynamic; do
         peer "$name" "$name" "$today" "$plain"
     done
     peer ffcv ffcv "$ffcv" "$plain"

@@ -6,7 +6,7 @@
 #     twin_loop.sh SOURCE [WORK [CORES [ROUNDS]]]
 #
 # Images per CPU second of a process, user and system: crops of 8 to 100% to 224 x 224, uint8 batches of 64, warm in the page
-# cache (peer_load.py). SOURCE is a folder of Parquet files, or of JPEGs CLASS_NAME.JPEG, as that of
+# cache (study/peer_load.py). SOURCE is a folder of Parquet files, or of JPEGs CLASS_NAME.JPEG, as that of
 # github.com/EliSchwartz/imagenet-sample-images, of which `datasets` then makes one. WORK keeps what was made (default: a temporary
 # folder), CORES are as in compare_load.sh. PYTHON is a Python with the peers:
 #     python3 -m venv today && today/bin/pip install torch torchvision datasets
@@ -50,7 +50,7 @@ while [ "$round" -le "$rounds" ]; do
                 [ -d "$folder" ] || "$python" dl2-hub get "$data" "$folder"
             fi
             mkdir -p "$work/cache-$name"
-            taskset -c "$cores" "$python" "$here/peer_load.py" $peer "$folder" 224 64 1 "${EPOCHS:-3}" "$work/cache-$name" \
+            taskset -c "$cores" "$python" "$here/../../study/peer_load.py" $peer "$folder" 224 64 1 "${EPOCHS:-3}" "$work/cache-$name" \
                 2>"$work/log" | tail -1 | tr ' ' '\n' | sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}' \
                 >>"$work/rates-$name-$peer"
         done

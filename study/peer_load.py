@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What another loader makes of a folder of images, for compare_load.sh.
+"""What a loader, another one or dl2 from Python, makes of a folder of images.
 
     peer_load.py PEER FOLDER SIZE BATCH WORKERS EPOCHS WORK
-        PEER: a key of PEERS, below
         prints a line of facts (peak memory of the process in MB, bytes on disk of what it reads, versions), and a
         line with the images a second of every epoch but the first, which warms up; where EPOCHS is "none" it only
-        makes its files in WORK, so that writing them adds nothing to the memory
+        makes its files in WORK, so that writing them adds nothing to the memory; for tests/bench/compare_load.sh
+    peer_load.py measure PEER FOLDER SIZE BATCH WORKERS SECONDS WORK DEVICE_RATE JSON [cold]
+        loads for SECONDS, after as many to warm up, and then as long with a device that takes DEVICE_RATE images a
+        second of the batches, one after the other; writes a dl2-loader/1 to JSON; "cold" evicts the files from
+        Linux's page cache before each epoch. FOLDER/train, if there is one, is what is loaded. For dl2-study
+    peer_load.py check PEER
+        says why the peer cannot run here, if so
+    PEER: a key of PEERS, below; with measure also "synthetic", which has its batches already
 
 Each does what its own documentation shows for ImageNet on the CPU: random crop of 8 to 100% of the area, aspect 3/4 to
 4/3, resize to SIZE, flip with probability 1/2, uint8 NHWC in one batch (those with torchvision's transforms: what these
@@ -27,12 +33,16 @@ make, NCHW).
     ffcv              its file, JPEG of quality 90   the image, libjpeg-turbo             OpenCV's area
     ffcv_raw          its file, pixels               nothing                              OpenCV's area
 
-Those on PyTorch's DataLoader take the better of a worker process and none; with CLOCK=cpu none. FFCV cannot hold JPEGs
+With one worker, those on PyTorch's DataLoader take the better of a worker process and none; with CLOCK=cpu none. FFCV cannot hold JPEGs
 as they are: it compresses the decoded images of FFCV_SOURCE, a twin of FOLDER.
 """
 import functools
 import glob
+import importlib
+import itertools
+import json
 import os
+import signal
 import sys
 import time
 from importlib import metadata
@@ -55,56 +65,50 @@ def tensor_transform_of(size):
     return v2.Compose([v2.RandomResizedCrop(size, antialias=True), v2.RandomHorizontalFlip()])
 
 
-def timed(epoch, epochs):
-    """The images a second of each call of epoch(), which returns their number."""
-    for _ in range(epochs):
-        start = clock()
-        yield epoch() / (clock() - start)
+def sizes_of(loader):
+    """The number of images of each batch of an epoch."""
+    return (len(labels) for _, labels in loader)
 
 
-def torch_epochs(make_loader, workers, epochs):
+def of_torch(make_loader, workers):
     import torch
 
     torch.set_num_threads(1)
-    loaders = [make_loader(n)
-               for n in ([0] if clock is time.process_time else [0, 1] if workers == 1 else [workers])]
-    for _ in range(epochs):
-        best = 0
-        for loader in loaders:
-            start = clock()
-            count = sum(len(labels) for _, labels in loader)
-            best = max(best, count / (clock() - start))
-        yield best
+    return [functools.partial(sizes_of, make_loader(n))
+            for n in ([0] if clock is time.process_time else [0, 1] if workers == 1 else [workers])]
 
 
-def data_loader_epochs(data, batch, workers, epochs):
+def of_data_loader(data, batch, workers):
     from torch.utils.data import DataLoader
 
-    yield from torch_epochs(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n,
-                                                 persistent_workers=n > 0), workers, epochs)
+    return of_torch(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n, persistent_workers=n > 0), workers)
 
 
-def dl2_epochs(folder, size, batch, workers, epochs, work):
+# Each peer returns ways to load an epoch, of which the fastest counts: a call makes an iterator over batches, which
+# yields the number of images of each.
+
+
+def dl2_peer(folder, size, batch, workers, work):
     from dl2.torch import Loader
     import torch
 
     loader = Loader(folder, split="all", batch_size=batch, image_size=size, workers=workers, dtype=torch.uint8,
                     layout="NHWC")
-    yield from timed(lambda: sum(len(labels) for _, labels in loader), epochs)
+    return [lambda: sizes_of(loader)]
 
 
-def torchvision_epochs(folder, size, batch, workers, epochs, work):
+def torchvision_peer(folder, size, batch, workers, work):
     from torchvision import datasets
 
-    yield from data_loader_epochs(datasets.ImageFolder(folder, transform_of(size)), batch, workers, epochs)
+    return of_data_loader(datasets.ImageFolder(folder, transform_of(size)), batch, workers)
 
 
-def torchcodec_epochs(folder, size, batch, workers, epochs, work):
+def torchcodec_peer(folder, size, batch, workers, work):
     from torchcodec.decoders import decode_image
     from torchvision import datasets
 
     data = datasets.ImageFolder(folder, tensor_transform_of(size), loader=functools.partial(decode_image, mode="RGB"))
-    yield from data_loader_epochs(data, batch, workers, epochs)
+    return of_data_loader(data, batch, workers)
 
 
 def made(path, make):
@@ -115,7 +119,7 @@ def made(path, make):
     return path
 
 
-def webdataset_epochs(folder, size, batch, workers, epochs, work):
+def webdataset_peer(folder, size, batch, workers, work):
     import webdataset
     from torchvision import datasets
 
@@ -131,8 +135,8 @@ def webdataset_epochs(folder, size, batch, workers, epochs, work):
     files = sorted(os.path.join(shards, name) for name in os.listdir(shards))
     data = (webdataset.WebDataset(files, shardshuffle=len(files)).shuffle(1000).decode("pilrgb")
             .to_tuple("jpg", "cls").map_tuple(transform_of(size)).batched(batch))
-    yield from torch_epochs(lambda n: webdataset.WebLoader(data, batch_size=None, num_workers=n,
-                                                           persistent_workers=n > 0), workers, epochs)
+    return of_torch(lambda n: webdataset.WebLoader(data, batch_size=None, num_workers=n, persistent_workers=n > 0),
+                    workers)
 
 
 def litdata_sample(sample):
@@ -141,7 +145,7 @@ def litdata_sample(sample):
     return {"image": litdata.Jpeg(path=sample[0]), "label": sample[1]}
 
 
-def litdata_epochs(folder, size, batch, workers, epochs, work):
+def litdata_peer(folder, size, batch, workers, work):
     import litdata
     from torchvision import datasets
 
@@ -156,11 +160,10 @@ def litdata_epochs(folder, size, batch, workers, epochs, work):
             return transform(sample["image"]), sample["label"]
 
     data = Images(chunks, shuffle=True)
-    yield from torch_epochs(lambda n: litdata.StreamingDataLoader(data, batch_size=batch, num_workers=n), workers,
-                            epochs)
+    return of_torch(lambda n: litdata.StreamingDataLoader(data, batch_size=batch, num_workers=n), workers)
 
 
-def datasets_epochs(folder, size, batch, workers, epochs, work):
+def datasets_peer(folder, size, batch, workers, work):
     import datasets
     from torch.utils.data import DataLoader
 
@@ -179,11 +182,11 @@ def datasets_epochs(folder, size, batch, workers, epochs, work):
 
         return torch.stack([item["image"] for item in items]), torch.tensor([item["label"] for item in items])
 
-    yield from torch_epochs(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n, collate_fn=collate,
-                                                 persistent_workers=n > 0), workers, epochs)
+    return of_torch(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n, collate_fn=collate,
+                                         persistent_workers=n > 0), workers)
 
 
-def grain_epochs(folder, size, batch, workers, epochs, work):
+def grain_peer(folder, size, batch, workers, work):
     import grain
     import numpy
     from PIL import Image
@@ -196,17 +199,17 @@ def grain_epochs(folder, size, batch, workers, epochs, work):
             return numpy.asarray(transform(image.convert("RGB"))), sample[1]
 
     samples = datasets.ImageFolder(folder).samples
-    rounds = iter(range(epochs))
+    rounds = itertools.count()
 
     def epoch():
         data = grain.MapDataset.source(samples).shuffle(seed=next(rounds)).map(load).batch(batch)
-        return sum(len(labels) for _, labels in data.to_iter_dataset(
+        return sizes_of(data.to_iter_dataset(
             grain.ReadOptions(num_threads=workers, prefetch_buffer_size=2 * batch)))
 
-    yield from timed(epoch, epochs)
+    return [epoch]
 
 
-def spdl_epochs(folder, size, batch, workers, epochs, work):
+def spdl_peer(folder, size, batch, workers, work):
     import random
 
     import spdl.io
@@ -236,12 +239,12 @@ def spdl_epochs(folder, size, batch, workers, epochs, work):
         pipeline = (PipelineBuilder().add_source(samples).pipe(load, concurrency=workers)
                     .aggregate(batch).pipe(collate).add_sink(2).build(num_threads=workers))
         with pipeline.auto_stop():
-            return sum(len(labels) for _, labels in pipeline)
+            yield from sizes_of(pipeline)
 
-    yield from timed(epoch, epochs)
+    return [epoch]
 
 
-def dali_epochs(folder, size, batch, workers, epochs, work, antialias=True):
+def dali_peer(folder, size, batch, workers, work, antialias=True):
     from nvidia.dali import fn, pipeline_def, types
 
     @pipeline_def(batch_size=batch, num_threads=workers, device_id=None)
@@ -259,12 +262,12 @@ def dali_epochs(folder, size, batch, workers, epochs, work, antialias=True):
     def epoch():
         for _ in range(steps):
             pipe.run()[0].as_tensor()
-        return steps * batch
+            yield batch
 
-    yield from timed(epoch, epochs)
+    return [epoch]
 
 
-def dali_dynamic_epochs(folder, size, batch, workers, epochs, work):
+def dali_dynamic_peer(folder, size, batch, workers, work):
     import nvidia.dali.experimental.dynamic as ndd
     from nvidia.dali import types
 
@@ -272,20 +275,18 @@ def dali_dynamic_epochs(folder, size, batch, workers, epochs, work):
     reader = ndd.readers.File(file_root=folder, random_shuffle=True)
 
     def epoch():
-        count = 0
         for encoded, labels in reader.next_epoch(batch_size=batch):
             images = ndd.decoders.image_random_crop(encoded, device="cpu", random_area=AREA,
                                                     random_aspect_ratio=ASPECT)
             images = ndd.resize(images, size=[size, size], antialias=True, interp_type=types.INTERP_TRIANGULAR)
             images = ndd.flip(images, horizontal=ndd.random.coin_flip(batch_size=encoded.batch_size))
             ndd.as_tensor(images).evaluate()
-            count += encoded.batch_size
-        return count
+            yield encoded.batch_size
 
-    yield from timed(epoch, epochs)
+    return [epoch]
 
 
-def ffcv_epochs(folder, size, batch, workers, epochs, work, mode="jpg"):
+def ffcv_peer(folder, size, batch, workers, work, mode="jpg"):
     import numpy
     from ffcv.fields import IntField, RGBImageField
     from ffcv.fields.decoders import IntDecoder, RandomResizedCropRGBImageDecoder
@@ -314,23 +315,31 @@ def ffcv_epochs(folder, size, batch, workers, epochs, work, mode="jpg"):
                     pipelines={"image": [RandomResizedCropRGBImageDecoder((size, size)),
                                          RandomHorizontalFlip(), ToTensor()],
                                "label": [IntDecoder(), ToTensor(), Squeeze()]})
-    yield from timed(lambda: sum(len(labels) for _, labels in loader), epochs)
+    return [lambda: sizes_of(loader)]
 
 
-# What a peer runs, its package, and what it reads of WORK, if not FOLDER.
-PEERS = {"dl2": (dl2_epochs, "torch", None),
-         "torchvision": (torchvision_epochs, "torchvision", None),
-         "torchcodec": (torchcodec_epochs, "torchcodec", None),
-         "webdataset": (webdataset_epochs, "webdataset", "shards"),
-         "litdata": (litdata_epochs, "litdata", "chunks"),
-         "datasets": (datasets_epochs, "datasets", None),
-         "grain": (grain_epochs, "grain", None),
-         "spdl": (spdl_epochs, "spdl", None),
-         "dali": (dali_epochs, "nvidia-dali-cuda120", None),
-         "dali_bilinear": (functools.partial(dali_epochs, antialias=False), "nvidia-dali-cuda120", None),
-         "dali_dynamic": (dali_dynamic_epochs, "nvidia-dali-cuda120", None),
-         "ffcv": (ffcv_epochs, "ffcv", "ffcv-jpg.beton"),
-         "ffcv_raw": (functools.partial(ffcv_epochs, mode="raw"), "ffcv", "ffcv-raw.beton")}
+# What a peer runs, its module, its package, and what it reads of WORK, if not FOLDER.
+PEERS = {"dl2": (dl2_peer, "dl2.torch", "torch", None),
+         "torch": (torchvision_peer, "torchvision", "torchvision", None),
+         "torchcodec": (torchcodec_peer, "torchcodec", "torchcodec", None),
+         "webdataset": (webdataset_peer, "webdataset", "webdataset", "shards"),
+         "litdata": (litdata_peer, "litdata", "litdata", "chunks"),
+         "datasets": (datasets_peer, "datasets", "datasets", None),
+         "grain": (grain_peer, "grain", "grain", None),
+         "spdl": (spdl_peer, "spdl.pipeline", "spdl", None),
+         "dali": (dali_peer, "nvidia.dali", "nvidia-dali-cuda120", None),
+         "dali_bilinear": (functools.partial(dali_peer, antialias=False), "nvidia.dali", "nvidia-dali-cuda120", None),
+         "dali_dynamic": (dali_dynamic_peer, "nvidia.dali.experimental.dynamic", "nvidia-dali-cuda120", None),
+         "ffcv": (ffcv_peer, "ffcv", "ffcv", "ffcv-jpg.beton"),
+         "ffcv_raw": (functools.partial(ffcv_peer, mode="raw"), "ffcv", "ffcv", "ffcv-raw.beton")}
+
+
+def version_of(module, package):
+    """Of the distribution that has the module: DALI's name has the version of CUDA."""
+    names = metadata.packages_distributions().get(module.split(".")[0], []) if hasattr(
+        metadata, "packages_distributions") else []
+    names = [name for name in names if name.startswith(package.rsplit("-", 1)[0])] or [package]
+    return names[0], metadata.version(names[0])
 
 
 def bytes_of(path):
@@ -343,13 +352,124 @@ def peak_memory():
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
 
 
+def rates_of(ways, epochs):
+    """The images a second of each epoch, by the way that is the fastest in it."""
+    for _ in range(epochs):
+        best = 0
+        for way in ways:
+            start = clock()
+            count = sum(way())
+            best = max(best, count / (clock() - start))
+        yield best
+
+
+def tree():
+    """This process and its workers."""
+    processes = [os.getpid()]
+    for process in processes:
+        for children in glob.glob(f"/proc/{process}/task/*/children"):
+            with open(children, encoding="ascii") as file:
+                processes += map(int, file.read().split())
+    return processes
+
+
+def use_of_tree():
+    """Their CPU seconds, and the bytes that they had from disks."""
+    cpu = read = 0
+    for process in tree():
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            cpu += sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:13])
+        with open(f"/proc/{process}/io", encoding="ascii") as file:
+            read += next(int(line.split()[1]) for line in file if line.startswith("read_bytes"))
+    return cpu / os.sysconf("SC_CLK_TCK"), read
+
+
+def evict(folder):
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            file = os.open(os.path.join(parent, name), os.O_RDONLY)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(file)
+
+
+class Stream:
+    """The batches of one epoch after the other, and the seconds that evicting took."""
+
+    def __init__(self, way, evicts):
+        self.evicting = 0
+        self.sizes = self.batches(way, evicts)
+
+    def batches(self, way, evicts):
+        while True:
+            start = time.perf_counter()
+            if evicts:
+                evict(evicts)
+            self.evicting += time.perf_counter() - start
+            yield from way()
+
+    def run(self, seconds, device_rate=0):
+        """Loads for so long; a device computes on each batch before it takes the next one."""
+        start, out = time.perf_counter(), self.evicting
+        cpu, read = use_of_tree()
+        images = waited = 0
+        while time.perf_counter() - start - (self.evicting - out) < seconds or not images:
+            asked, before = time.perf_counter(), self.evicting
+            images += (size := next(self.sizes))
+            waited += time.perf_counter() - asked - (self.evicting - before)
+            if device_rate:
+                time.sleep(size / device_rate)
+        elapsed = time.perf_counter() - start - (self.evicting - out)
+        after = use_of_tree()
+        return {"images": images, "seconds": elapsed, "images_per_second": images / elapsed,
+                "wait": min(waited / elapsed, 1), "busy": min(images / device_rate / elapsed, 1) if device_rate else None,
+                "cores": (after[0] - cpu) / elapsed, "disk_bytes": after[1] - read}
+
+
+def measure(peer, folder, size, batch, workers, seconds, work, device_rate, path, cold=""):
+    inside = os.path.join(folder, "train")
+    folder = inside if os.path.isdir(inside) else folder
+    seconds, batch, device_rate = float(seconds), int(batch), float(device_rate)
+    found = {"schema": "dl2-loader/1", "loader": peer, "path": folder, "image_size": int(size), "batch": batch,
+             "workers": int(workers), "cold": bool(cold), "device_rate": device_rate}
+    if peer == "synthetic":
+        stream = Stream(lambda: itertools.repeat(batch), None)
+    else:
+        run, module, package, file = PEERS[peer]
+        found["package"], found["version"] = version_of(module, package)
+        if file:
+            os.makedirs(work, exist_ok=True)
+        ways = run(folder, int(size), batch, int(workers), work)
+        streams = [Stream(way, folder if cold else None) for way in ways]
+        stream = max(streams, key=lambda stream: stream.run(seconds)["images_per_second"])
+        found["load"] = stream.run(seconds)
+    found["device"] = stream.run(seconds, device_rate)
+    found["peak_memory_bytes"] = peak_memory()
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(found, file, indent=1)
+    for process in tree()[1:]:  # workers in the middle of an epoch would be waited for
+        os.kill(process, signal.SIGKILL)
+    os._exit(0)
+
+
+def check(peer):
+    if peer not in PEERS:
+        sys.exit(f"it is none of {', '.join(PEERS)}")
+    _, module, package, _ = PEERS[peer]
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # what it needs may fail in many ways
+        sys.exit(f"{error} (package {package})")
+
+
 def main():
+    if sys.argv[1] in ("measure", "check"):
+        return {"measure": measure, "check": check}[sys.argv[1]](*sys.argv[2:])
     peer, folder, size, batch, workers, epochs, work = sys.argv[1:]
-    run, package, file = PEERS[peer]
+    run, module, package, file = PEERS[peer]
     count = 0 if epochs == "none" else int(epochs) + 1
-    rates = list(run(folder, int(size), int(batch), int(workers), count, work))[1:]
-    print("facts", peak_memory() // 1000000, bytes_of(os.path.join(work, file) if file else folder), package,
-          metadata.version(package))
+    rates = list(rates_of(run(folder, int(size), int(batch), int(workers), work), count))[1:]
+    print("facts", peak_memory() // 1000000, bytes_of(os.path.join(work, file) if file else folder),
+          *version_of(module, package))
     print(" ".join(f"{rate:.0f}" for rate in rates))
 
 
