@@ -124,7 +124,7 @@ static void add_row(struct dl2_text_table *table, const struct rows *rows, const
     cells[3] = row->loader;
     cells[4] = cell(estimate(row, "load", "images_per_second", NULL, 1), "%.0f");
     cells[5] = row != first && isfinite(most / rate) ? dl2_number("%.2f", most / rate) : NULL;
-    cells[6] = cell(estimate(row, "load", "cores", NULL, 1), "%.2f");
+    cells[6] = cell(estimate(row, "load", "images_per_second", "cores", 1), "%.0f");
     cells[7] = cell(estimate(row, "load", "disk_bytes", "images", 1e-3), "%.1f");
     cells[8] = cell(estimate(row, "device", "images_per_second", NULL, 1), "%.0f");
     cells[9] = cell(estimate(row, "device", "wait", NULL, 100), "%.1f");
@@ -135,9 +135,9 @@ static void add_row(struct dl2_text_table *table, const struct rows *rows, const
 struct dl2_words dl2_loaders_lines(const char *folder)
 {
     static const char *const heads[DL2_TEXT_HEADS][DL2_TEXT_COLUMNS] = {
-        {"", "", "", "", "loads alone,", "dl2's", "", "disk,", "with a device:", "it waits,",
+        {"", "", "", "", "loads alone,", "dl2's", "a core,", "disk,", "with a device:", "it waits,",
          "it is busy,", "memory,"},
-        {"storage", "workers", "variant", "loader", "images/s", "times", "cores", "kB/image",
+        {"storage", "workers", "variant", "loader", "images/s", "times", "images/s", "kB/image",
          "images/s", "%", "%", "MB"}};
     struct rows rows = {0};
     struct dl2_words lines = {0};
