@@ -8,6 +8,7 @@
 #include "dataset/group_column.h"
 #include "dataset/write/variant_facts.h"
 #include "report/analysis.h"
+#include "report/clip_speeds.h"
 #include "report/detectable.h"
 #include "report/forecast.h"
 #include "report/groups.h"
@@ -28,7 +29,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN, HYPOTHESES, LOADERS };
+enum command { PAGE, ANSWER, DETECTABLE, DECIDE, FORECAST, NEW_PLAN, HYPOTHESES, LOADERS, CLIPS };
 
 static struct {
     const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings;
@@ -45,7 +46,7 @@ enum {
     DECIDES = 1 << DECIDE,
     FORECASTS = 1 << FORECAST,
     TESTS = 1 << HYPOTHESES,
-    SEVERAL_STUDIES = 1 << 8, /* which is no command's */
+    SEVERAL_STUDIES = 1 << 9, /* which is no command's */
     STUDIES = PAGES | SEVERAL_STUDIES,
 };
 
@@ -100,6 +101,8 @@ static const struct dl2_command commands[] = {
          "also writes the file, and beside it one of the same name with .json."},
     [LOADERS] = {"loaders", 1 << LOADERS, "FOLDER", 1, 1,
                  "Print how fast other loaders are (make study-loading LOADERS=...)", NULL},
+    [CLIPS] = {"clips", 1 << CLIPS, "FOLDER", 1, 1,
+               "Print how fast clips load, by container (make study-clips)", NULL},
     {0},
 };
 
@@ -701,11 +704,13 @@ static int say_detectable(const char *folder, const char *path, struct dl2_error
     return path ? dl2_file_write(path, text, strlen(text), error) : DL2_OK;
 }
 
-static int print_loaders(const char *folder, struct dl2_error *error)
+static int print_lines(const char *folder, struct dl2_error *error)
 {
-    const struct dl2_words lines = dl2_loaders_lines(folder);
+    const bool of_clips = arguments.task == CLIPS;
+    const struct dl2_words lines = of_clips ? dl2_clips_lines(folder) : dl2_loaders_lines(folder);
     if (!lines.count)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s/loaders has no results", folder);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s/%s has no results", folder,
+                             of_clips ? "clips" : "loaders");
     for (size_t i = 0; i < lines.count; i++)
         printf("%s\n", DL2_SHOWN(lines.at[i]));
     return DL2_OK;
@@ -726,13 +731,13 @@ int main(int argc, char **argv)
     struct dl2_error error = DL2_ERROR_INIT;
     arguments.task = (enum command)common.command;
     if (arguments.task == ANSWER || arguments.task == DETECTABLE || arguments.task == NEW_PLAN ||
-        arguments.task == LOADERS) {
+        arguments.task == LOADERS || arguments.task == CLIPS) {
         const bool named = dl2_option_given(&program, &common, "output");
-        if ((arguments.task == ANSWER    ? dl2_answer_print_saved(folders[0], &error)
-             : arguments.task == LOADERS ? print_loaders(folders[0], &error)
+        if ((arguments.task == ANSWER     ? dl2_answer_print_saved(folders[0], &error)
+             : arguments.task == NEW_PLAN ? dl2_plan_give_up(folders[0], &error)
              : arguments.task == DETECTABLE
                  ? say_detectable(folders[0], named ? arguments.output : NULL, &error)
-                 : dl2_plan_give_up(folders[0], &error)) < 0)
+                 : print_lines(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }

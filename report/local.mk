@@ -12,6 +12,7 @@ libreport_la_SOURCES = \
 	report/brief.c report/brief.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
+	report/clip_speeds.c report/clip_speeds.h \
 	report/codec_sizes.c report/codec_sizes.h \
 	report/collect.c \
 	report/comparable.c \

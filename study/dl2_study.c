@@ -178,7 +178,7 @@ static int clean(void)
     for (size_t g = 0; dl2_goal_at(g); g++)
         if (dl2_goal_at(g)->folders)
             dl2_words_add_all(&names, dl2_words_split(dl2_goal_at(g)->folders));
-    if (owner && (strcmp(owner, "demo\n") == 0 || strcmp(owner, "imagenette\n") == 0))
+    if (owner && (strncmp(owner, "demo", 4) == 0 || strcmp(owner, "imagenette\n") == 0))
         dl2_words_more(&names, "data", "data.tmp", "data.parts", "imagenette2-160.tgz",
                        "imagenette2-160.tgz.part", NULL);
     dl2_words_add(&names, ".make"); /* the last, since it says whose this is */

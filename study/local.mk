@@ -23,7 +23,7 @@ study/goals_found.h: $(GOAL_FILES) Makefile
 BUILT_SOURCES += study/goals_found.h
 CLEANFILES += study/goals_found.h
 
-dist_pkgdata_DATA += study/demo-dataset.sh study/imagenette-dataset.sh study/memory-limit.sh study/peer_load.py study/packages.sh study/packages.txt
+dist_pkgdata_DATA += study/demo-clips-dataset.sh study/demo-dataset.sh study/imagenette-dataset.sh study/memory-limit.sh study/peer_load.py study/packages.sh study/packages.txt
 EXTRA_DIST += GNUmakefile bootstrap study/demo-torch.sh study/goals
 
 # Each goal is a target; make's variables reach the program through the environment. csh exports a `group` of its own.

@@ -40,6 +40,7 @@ static const struct preset {
       .train_flags = "--crop-area 0.5,1 --validate-every 3"}},
     {NULL, {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"}},
     {NULL, {.dataset = "imagenette"}},
+    {NULL, {.dataset = "demo-clips", .image_size = "84", .batch = "10", .measure = "0.5"}},
     {NULL,
      {.group = "",
       .codecs = "jpeg",
@@ -229,7 +230,7 @@ static void resolve_dataset(struct dl2_study_settings *study)
         if (!real)
             dl2_setting_refuse("DATASET", dataset,
                                "it is neither a folder nor shards, an address, or one of demo, "
-                               "fashion-mnist, imagenette");
+                               "fashion-mnist, imagenette, demo-clips");
         study->identity = dl2_text("%s", real);
         free(real);
     }
@@ -294,6 +295,7 @@ static const char *field_of(const char *lines, const char *key)
 /* What is in a dataset that the study does not make itself. */
 static void identify(struct dl2_study_settings *study)
 {
+    study->videos = strcmp(study->options.dataset, "demo-clips") == 0;
     if (study->data_is_made)
         return;
     struct dl2_words command = {0};
@@ -306,6 +308,8 @@ static void identify(struct dl2_study_settings *study)
         dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
     study->container = field_of(output, "container");
     study->volumes = field_of(output, "volumes");
+    study->videos = field_of(output, "videos");
+    study->clips = field_of(output, "clips");
     study->unsplit = field_of(output, "splits");
     const char *complete = field_of(output, "complete");
     if (complete && strcmp(complete, "no") == 0)

@@ -51,7 +51,8 @@ static const struct dl2_option own_rows[] = {
                                "as IMAGE_SIZE:"},
     {DL2_OPTION_TEXT, "dataset", 0, "DATASET",
      "demo: pieces of the photographs of Debian's lomiri-wallpapers-16.04; fashion-mnist: Debian's "
-     "dataset-fashion-mnist; imagenette: downloaded (about 95 MB); a folder, train/CLASS/... and "
+     "dataset-fashion-mnist; imagenette: downloaded (about 95 MB); demo-clips: videos that FFmpeg "
+     "draws, for study-clips; a folder, train/CLASS/... and "
      "val/CLASS/..., or CLASS/... that is then split; a folder of tar shards or GulpIO chunks, or "
      "one such file; an address without a password: a table, "
      "postgresql://HOST/DATABASE?table=NAME, or https:// or s3:// with shards and their index; "

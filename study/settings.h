@@ -56,6 +56,8 @@ struct dl2_study_settings {
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
     const char *container;   /* its form, as dl2-transcode identify names it: "folder"; or NULL */
     bool volumes;            /* such a dataset holds volumes */
+    bool videos;             /* it holds videos */
+    bool clips;              /* it holds clips of frames */
     bool unsplit;            /* such a dataset has no splits but the rule's */
 
     const char *external;         /* name of the external codec, or NULL */

@@ -383,8 +383,11 @@ static int print_identity(const struct dl2_dataset *dataset)
     if (!name)
         return dl2_error_memory(&error, "a dataset");
     const enum dl2_sample_kind kind = dl2_dataset_kind(dataset);
-    if (kind == DL2_SAMPLE_CLIP || kind == DL2_SAMPLE_VOLUME)
-        snprintf(clips, sizeof clips, "%s\t%zu\n", kind == DL2_SAMPLE_CLIP ? "clips" : "volumes",
+    if (kind != DL2_SAMPLE_IMAGE)
+        snprintf(clips, sizeof clips, "%s\t%zu\n",
+                 kind == DL2_SAMPLE_CLIP    ? "clips"
+                 : kind == DL2_SAMPLE_VIDEO ? "videos"
+                                            : "volumes",
                  dl2_dataset_count(dataset));
     printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
            "\nclasses\t%u\n%s%sfingerprint\t%016" PRIx64 "\n",
@@ -401,6 +404,7 @@ static int identify(void)
         dl2_image_dataset_options(options->samples, &options->members);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
+    everything.takes_videos = true;
     everything.decode_slice = dl2_gray_decode;
     int status = dl2_dataset_open(options->source, &everything, &dataset, &error);
     if (status == DL2_OK) {
