@@ -37,14 +37,16 @@ static bool visit(void *context, const char *path, const char *const *names, siz
     return false;
 }
 
-/* "1234 ±56 (1.2x, 1.1 to 1.3)": frames a second, and how many times the first container's rate. */
-static const char *rate_cell(const struct setup *setup, const char *name, const char *base)
+/* "1234 ±56 (1.2x, 1.1 to 1.3)": frames a second of the loader, or of the training of a network,
+ * and how many times the first container's rate. */
+static const char *rate_cell(const struct setup *setup, const char *network, const char *name,
+                             const char *base)
 {
     DL2_AUTO_FREE double *scratch = dl2_room(setup->rounds.count + 1, sizeof *scratch, "the clips");
     const size_t rate = offsetof(struct dl2_round, rate);
     const struct dl2_estimate own =
-        dl2_rounds_mean(&setup->rounds, NULL, name, rate, setup->frames, scratch);
-    const struct dl2_ratio ratio = dl2_rounds_ratio(&setup->rounds, NULL, name, base, rate);
+        dl2_rounds_mean(&setup->rounds, network, name, rate, setup->frames, scratch);
+    const struct dl2_ratio ratio = dl2_rounds_ratio(&setup->rounds, network, name, base, rate);
     if (!own.count)
         return NULL;
     const char *text = dl2_number("%.0f", own.mean);
@@ -67,28 +69,48 @@ static const struct setup *find(const struct setups *setups, const char *storage
     return NULL;
 }
 
-/* A row for each container that was measured with so many frames, the first of the list first. */
+/* The first network that training was measured with; NULL: none. */
+static const char *network_of(const struct setup *setup)
+{
+    for (size_t i = 0; i < setup->rounds.count; i++)
+        if (setup->rounds.items[i].network)
+            return setup->rounds.items[i].network;
+    return NULL;
+}
+
+/* A row for each container that was measured with so many frames. The dataset as it is, "raw", has
+ * the files, or the videos that they were made of. */
 static void add_rows(struct dl2_text_table *table, const struct setups *setups,
                      const struct setup *warm)
 {
-    static const char *const containers[] = {"files", "gulp", "tar", "videos"};
+    static const char *const containers[] = {"files", "raw", "gulp", "tar"};
     const struct setup *cold = find(setups, "disk", warm->frames);
+    const bool of_videos = dl2_rounds_first(&warm->rounds, NULL, containers[0]);
+    const char *base = containers[!of_videos];
     for (size_t c = 0; c < sizeof containers / sizeof *containers; c++) {
-        const char *rate = rate_cell(warm, containers[c], containers[0]);
+        const char *rate = rate_cell(warm, NULL, containers[c], base);
         if (!rate)
             continue;
         const char **cells = dl2_text_row(table);
         cells[0] = dl2_text("%u", warm->frames);
-        cells[1] = containers[c];
+        cells[1] = strcmp(containers[c], "raw") != 0 ? containers[c]
+                   : of_videos                       ? "videos"
+                                                     : "files";
         cells[2] = rate;
-        cells[3] = cold ? rate_cell(cold, containers[c], containers[0]) : NULL;
+        cells[3] = cold ? rate_cell(cold, NULL, containers[c], base) : NULL;
+        const char *network = network_of(warm);
+        if (!network)
+            continue;
+        cells[4] = rate_cell(warm, network, containers[c], base);
+        cells[5] = cold ? rate_cell(cold, network, containers[c], base) : NULL;
     }
 }
 
 struct dl2_words dl2_clips_lines(const char *folder)
 {
-    static const char *const heads[DL2_TEXT_HEADS][4] = {
-        {"frames", "", "warm,", "cold,"}, {"of a clip", "container", "frames/s", "frames/s"}};
+    static const char *const heads[DL2_TEXT_HEADS][6] = {
+        {"frames", "", "loads warm,", "cold,", "trains warm,", "cold,"},
+        {"of a clip", "container", "frames/s", "frames/s", "frames/s", "frames/s"}};
     struct setups setups = {0};
     struct dl2_words lines = {0};
     struct dl2_text_table table = {0};

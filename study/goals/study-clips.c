@@ -86,25 +86,36 @@ static const char *plan_records(struct dl2_study_plan *plan)
     return made;
 }
 
-static void add_cell(struct dl2_study_plan *plan, struct dl2_step *step, const char *container,
-                     const char *length, bool cold)
+/* DATASET is "raw". The loader's cell and, where ARCHS names networks, which the default is none
+ * of, theirs. */
+static void add_cells(struct dl2_study_plan *plan, struct dl2_step *step, const char *container,
+                      const char *length, bool cold)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_cell cell = {
-        .path = dl2_text("%s/frames-%s/load/%s", cold ? "disk" : "memory", length, container),
-        .name = container,
-        .place = strcmp(container, "files") == 0    ? files_of(study)
-                 : strcmp(container, "videos") == 0 ? study->data
-                                                    : record(study, container),
-        .workers = dl2_text("%u", study->jobs)};
-    dl2_words_more(&cell.options, "--train", "--samples", "clips", "--frames", length, "--measure",
-                   study->options.measure, cold ? "--cold" : NULL, NULL);
-    dl2_step_cell(plan, step, &cell);
+    const char *folder = dl2_text("%s/frames-%s", cold ? "disk" : "memory", length);
+    struct dl2_cell cell = {.path = dl2_text("%s/load/%s", folder, container),
+                            .name = container,
+                            .place = strcmp(container, "raw") == 0 ? study->data
+                                                                   : record(study, container),
+                            .workers = dl2_text("%u", study->jobs)};
+    dl2_words_more(&cell.options, "--samples", "clips", "--frames", length, NULL);
+    if (cold)
+        dl2_words_add(&cell.options, "--cold");
+    struct dl2_cell own = cell;
+    own.options = (struct dl2_words){0};
+    dl2_words_add_all(&own.options, cell.options);
+    dl2_words_more(&own.options, "--train", "--measure", study->options.measure, NULL);
+    dl2_step_cell(plan, step, &own);
+    for (size_t a = 0; a < study->archs.count && study->given.archs; a++) {
+        cell.arch = study->archs.at[a];
+        cell.path = dl2_text("%s/%s/%s", folder, cell.arch, container);
+        dl2_step_cell(plan, step, &cell);
+    }
 }
 
 static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
 {
-    static const char *const containers[] = {"files", "gulp", "tar", "videos"};
+    static const char *const containers[] = {"raw", "files", "gulp", "tar"};
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *lengths = value_of(study, LENGTHS, "8 16 32");
@@ -115,14 +126,15 @@ static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
     struct dl2_step *step = dl2_plan_step(plan, "clips", "measure", made);
     dl2_files_add(&step->inputs, records);
     dl2_plan_settings(plan, step, "clips",
-                      dl2_text("%s %s %s %u %s %s %s", lengths, o->image_size, o->batch,
+                      dl2_text("%s %s %s %s %u %s %s %s", lengths,
+                               study->given.archs ? o->archs : "", o->image_size, o->batch,
                                study->jobs, o->rounds, o->measure, o->load_flags));
     dl2_step_rounds(plan, step);
     for (size_t l = 0; l < list.count; l++)
         for (size_t c = 0; c < sizeof containers / sizeof *containers; c++)
             for (int cold = 0; cold < 2; cold++)
-                if (study->videos || strcmp(containers[c], "videos") != 0)
-                    add_cell(plan, step, containers[c], list.at[l], cold);
+                if (study->videos || strcmp(containers[c], "files") != 0)
+                    add_cells(plan, step, containers[c], list.at[l], cold);
     dl2_plan_close(plan, step, false);
     step = dl2_plan_step(plan, "clips-table", "run", table);
     dl2_files_add(&step->inputs, made);
@@ -139,7 +151,8 @@ static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
 static const struct dl2_goal goal_study_clips = {
     .name = "study-clips",
     .summary = "how fast clips load, warm and from a cold disk, by CLIP_LENGTHS: files of frames, "
-               "GulpIO's chunks, tar shards and, of videos, these (OUT/clips.txt); of a folder of "
+               "GulpIO's chunks, tar shards and, of videos, these, and how fast ARCHS train "
+               "(OUT/clips.txt); of a folder of "
                "videos or frames, by default of videos that FFmpeg draws; not a part of `study`",
     .section = "variants",
     .folders = "clips clips.txt records",

@@ -15,7 +15,7 @@ for class in fine coarse; do
         done
     done
 done
-clips() { study study-clips DATASET=shots CLIP_LENGTHS='2 4' BATCH=2 "$@"; }
+clips() { study study-clips DATASET=shots CLIP_LENGTHS='16 18' BATCH=2 ARCHS=convcolumn IMAGE_SIZE=32 "$@"; }
 refused 'DATASET is "data": study-clips needs a folder of videos' study-clips
 refused 'CLIP_LENGTHS is "2": it has an effect on study-clips only' CLIP_LENGTHS=2
 expect 0 clips
@@ -27,25 +27,28 @@ import json
 def of(storage, frames, container, number):
     return json.load(open(f"results/clips/{storage}/frames-{frames}/load/{container}/round-{number}.json"))
 for storage in "memory", "disk":
-    for frames in 2, 4:
-        for container in "files", "gulp", "tar":
+    for frames in 16, 18:
+        for container in "raw", "gulp", "tar":
             for number in 1, 2:
                 report = of(storage, frames, container, number)
                 assert report["clips"]["frames"] == frames and report["images"] == 4, report["images"]
+                rate = json.load(open(f"results/clips/{storage}/frames-{frames}/convcolumn/{container}/round-{number}.json"))
+                assert rate["arguments"]["frames"] == frames and rate["measured"]["images_per_second"] > 0, rate["arguments"]
                 assert report["config"]["cold"] == (storage == "disk"), report["config"]
 lines = [line.split() for line in open("results/clips.txt")]
-assert [line[:2] for line in lines[2:8]] == [[n, c] for n in ("2", "4") for c in ("files", "gulp", "tar")], lines
+assert [line[:2] for line in lines[2:8]] == [[n, c] for n in ("16", "18") for c in ("files", "gulp", "tar")], lines
 def rate(number):
-    epochs = of("memory", 4, "gulp", number)["per_epoch"][1:]
-    return 4 * sum(epoch["images"] for epoch in epochs) / sum(epoch["seconds"] for epoch in epochs)
+    epochs = of("memory", 18, "gulp", number)["per_epoch"][1:]
+    return 18 * sum(epoch["images"] for epoch in epochs) / sum(epoch["seconds"] for epoch in epochs)
 assert abs(int(lines[6][2]) - (rate(1) + rate(2)) / 2) <= 1, (lines[6], rate(1), rate(2))
+assert sum("±" in cell for cell in lines[6]) == 4, lines[6]  # loads and trains, warm and cold
 PY
 touch mark
 sleep 0.05
 expect 0 clips
 [ -z "$(find results/clips results/records -newer mark)" ] || fail "made again"
-expect 0 clips CLIP_LENGTHS=2
-[ ! -e results/clips/memory/frames-4 ] && [ -z "$(find results/records -newer mark)" ] || fail "another number of frames"
+expect 0 clips CLIP_LENGTHS=16
+[ ! -e results/clips/memory/frames-18 ] && [ -z "$(find results/records -newer mark)" ] || fail "another number of frames"
 
 if command -v ffmpeg >/dev/null 2>&1; then
     for class in a b; do
@@ -55,9 +58,9 @@ if command -v ffmpeg >/dev/null 2>&1; then
         done
     done
     if dl2-transcode identify videos >/dev/null 2>&1; then
-        expect 0 clips DATASET=videos OUT=of-videos CLIP_LENGTHS=4 CLIP_FPS=12
+        expect 0 clips DATASET=videos OUT=of-videos CLIP_LENGTHS=16 CLIP_FPS=12
         is "$(find of-videos/records/files -name '*.jpg' | wc -l)" 36 'frames of 0.5 s'
-        grep -q '^4  *videos ' of-videos/clips.txt || fail "$(cat of-videos/clips.txt)"
+        grep -q '^16  *videos ' of-videos/clips.txt || fail "$(cat of-videos/clips.txt)"
     fi
 fi
 exit 0
