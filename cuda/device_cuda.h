@@ -123,10 +123,12 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(tokens_forward)                                                                            \
     ROW(tokens_backward)                                                                           \
     ROW(activate_backward)                                                                         \
-    ROW(gelu)                                                                                      \
-    ROW(gelu_backward)                                                                             \
+    ROW(smooth)                                                                                    \
+    ROW(smooth_backward)                                                                           \
     ROW(add)                                                                                       \
     ROW(dropout)                                                                                   \
+    ROW(gate)                                                                                      \
+    ROW(gate_backward)                                                                             \
     ROW(loss_create)                                                                               \
     ROW(loss_run)                                                                                  \
     ROW(dice_create)                                                                               \

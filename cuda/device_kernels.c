@@ -105,33 +105,51 @@ void dl2_cuda_activate_backward(struct dl2_device *device, enum dl2_activation a
            dl2_gpu_activate_backward(device->element, activation, y, dy, dx, count, cuda->stream));
 }
 
-void dl2_cuda_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+void dl2_cuda_smooth(struct dl2_device *device, enum dl2_smooth kind, const void *x, void *y,
+                     size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "GELU", dl2_gpu_gelu(device->element, x, y, count, cuda->stream));
+    LAUNCH(cuda, "GELU or SiLU", dl2_gpu_smooth(device->element, kind, x, y, count, cuda->stream));
 }
 
-void dl2_cuda_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                            size_t count)
+void dl2_cuda_smooth_backward(struct dl2_device *device, enum dl2_smooth kind, const void *x,
+                              const void *dy, void *dx, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "gradient of GELU",
-           dl2_gpu_gelu_backward(device->element, x, dy, dx, count, cuda->stream));
+    LAUNCH(cuda, "gradient of GELU or SiLU",
+           dl2_gpu_smooth_backward(device->element, kind, x, dy, dx, count, cuda->stream));
 }
 
-void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+void dl2_cuda_add(struct dl2_device *device, const void *a, const void *b,
+                  enum dl2_activation activation, void *y, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "addition", dl2_gpu_add(device->element, a, b, y, count, cuda->stream));
+    LAUNCH(cuda, "addition",
+           dl2_gpu_add(device->element, a, b, activation, y, count, cuda->stream));
 }
 
-void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                      uint64_t seed, uint64_t layer)
+void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t count, size_t each,
+                      float rate, uint64_t seed, uint64_t layer)
 {
     struct cuda *cuda = (struct cuda *)device;
     LAUNCH(cuda, "dropout",
-           dl2_gpu_dropout(device->element, x, y, count, rate, seed, layer, cuda->state,
+           dl2_gpu_dropout(device->element, x, y, count, each, rate, seed, layer, cuda->state,
                            cuda->stream));
+}
+
+void dl2_cuda_gate(struct dl2_device *device, const struct dl2_gate_shape *shape, const void *x,
+                   const void *gate, void *y)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    LAUNCH(cuda, "gate", dl2_gpu_gate(device->element, shape, x, gate, y, cuda->stream));
+}
+
+void dl2_cuda_gate_backward(struct dl2_device *device, const struct dl2_gate_shape *shape,
+                            const void *x, const void *gate, const void *dy, void *dx, void *dgate)
+{
+    struct cuda *cuda = (struct cuda *)device;
+    LAUNCH(cuda, "gradient of a gate",
+           dl2_gpu_gate_backward(device->element, shape, x, gate, dy, dx, dgate, cuda->stream));
 }
 
 /* -- loss -- */

@@ -53,7 +53,20 @@ template <class T> struct activate_backward {
     }
 };
 
-template <class T> struct gelu {
+/* 1 / (1 + exp(-v)), without an infinity on the way. */
+__device__ __forceinline__ float sigmoid(float v)
+{
+    const float e = expf(-fabsf(v));
+    return (v < 0 ? e : 1) / (1 + e);
+}
+
+/* A smooth activation over x: the normal distribution's cumulative function for GELU. */
+template <dl2_smooth KIND> __device__ __forceinline__ float share(float x)
+{
+    return KIND == DL2_GELU ? 0.5f + 0.5f * erff(x * ROOT_HALF) : sigmoid(x);
+}
+
+template <class T, dl2_smooth KIND> struct smooth {
     const T *x;
     T *y;
     template <int N> __device__ void run(size_t i) const
@@ -62,13 +75,13 @@ template <class T> struct gelu {
         load<N>(x + i, v);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            v[k] *= 0.5f + 0.5f * erff(v[k] * ROOT_HALF);
+            v[k] *= share<KIND>(v[k]);
         store<N>(y + i, v);
     }
 };
 
-/* Times the normal distribution's cumulative function plus x times its density. */
-template <class T> struct gelu_backward {
+/* The share plus x times its slope, for GELU the density. */
+template <class T, dl2_smooth KIND> struct smooth_backward {
     const T *x, *dy;
     T *dx;
     template <int N> __device__ void run(size_t i) const
@@ -78,9 +91,11 @@ template <class T> struct gelu_backward {
         load<N>(x + i, v);
         load<N>(dy + i, g);
 #pragma unroll
-        for (int k = 0; k < N; k++)
+        for (int k = 0; k < N; k++) {
+            const float s = share<KIND>(v[k]);
             g[k] *=
-                0.5f + 0.5f * erff(v[k] * ROOT_HALF) + v[k] * per_unit * expf(-0.5f * v[k] * v[k]);
+                s + v[k] * (KIND == DL2_GELU ? per_unit * expf(-0.5f * v[k] * v[k]) : s * (1 - s));
+        }
         store<N>(dx + i, g);
     }
 };
@@ -88,6 +103,7 @@ template <class T> struct gelu_backward {
 template <class T> struct add {
     const T *a, *b;
     T *y;
+    enum dl2_activation activation;
     template <int N> __device__ void run(size_t i) const
     {
         float v[N], w[N];
@@ -95,7 +111,7 @@ template <class T> struct add {
         load<N>(b + i, w);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            v[k] += w[k];
+            v[k] = activated(v[k] + w[k], activation);
         store<N>(y + i, v);
     }
 };
@@ -174,6 +190,84 @@ template <class T> struct dropout {
     }
 };
 
+/* Whole runs of `each` elements. */
+template <class T> struct drop_runs {
+    const T *x;
+    T *y;
+    uint64_t least, seed, layer;
+    unsigned each;
+    float factor;
+    const struct dl2_gpu_state *state;
+    template <int N> __device__ void run(size_t i) const
+    {
+        float v[N];
+        load<N>(x + i, v);
+        unsigned last = (unsigned)i / each;
+        bool kept = keeps(last);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const unsigned now = (unsigned)(i + k) / each;
+            if (now != last)
+                kept = keeps(last = now);
+            v[k] = kept ? v[k] * factor : 0;
+        }
+        store<N>(y + i, v);
+    }
+    __device__ bool keeps(unsigned i) const
+    {
+        const uint4 r = dropout_numbers(i, seed, state->params.step, layer);
+        return ((i & 2) ? ((i & 1) ? r.w : r.z) : ((i & 1) ? r.y : r.x)) >= least;
+    }
+};
+
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS) gate(struct dl2_gate_shape s, const T *__restrict__ x,
+                                                const T *__restrict__ gates, T *__restrict__ y)
+{
+    const unsigned across = s.channels / N, size = (unsigned)s.rows * across;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < s.batch * size;
+         i += gridDim.x * THREADS) {
+        float v[N], g[N];
+        load<N>(x + (size_t)i * N, v);
+        load<N>(gates + (size_t)(i / size * across + i % across) * N, g);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            v[k] *= sigmoid(g[k]);
+        store<N>(y + (size_t)i * N, v);
+    }
+}
+
+enum { GATES = 32 };
+
+/* A block has GATES channels of a sample, and as many rows below each other as there are threads
+ * for. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    gate_backward(struct dl2_gate_shape s, const T *__restrict__ x, const T *__restrict__ gates,
+                  const T *__restrict__ dy, T *__restrict__ dx, T *__restrict__ dgates)
+{
+    __shared__ float shared[THREADS];
+    const unsigned c = blockIdx.y * GATES + threadIdx.x % GATES, down = threadIdx.x / GATES;
+    const size_t at = (size_t)blockIdx.x * s.channels + c;
+    float sum = 0, open = 0;
+    if (c < s.channels) {
+        open = sigmoid(widened(gates[at]));
+        for (size_t r = down; r < s.rows; r += THREADS / GATES) {
+            const size_t i = ((size_t)blockIdx.x * s.rows + r) * s.channels + c;
+            const float g = widened(dy[i]);
+            sum += g * widened(x[i]);
+            narrow(g * open, dx + i);
+        }
+    }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (down || c >= s.channels)
+        return;
+    for (unsigned row = 1; row < THREADS / GATES; row++)
+        sum += shared[row * GATES + threadIdx.x];
+    narrow(sum * open * (1 - open), dgates + at);
+}
+
 template <class T> struct noise {
     T *to;
     template <int N> __device__ void run(size_t i) const
@@ -223,53 +317,103 @@ int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation acti
 #undef CALL
 }
 
-int dl2_gpu_gelu(enum dl2_element element, const void *x, void *y, size_t count,
-                 struct CUstream_st *stream)
+template <dl2_smooth KIND>
+static int smooth_of(enum dl2_element element, const void *x, void *y, size_t count,
+                     cudaStream_t stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(gelu<T>{(const T *)x, (T *)y}, aligner_of<wide<T>::N>((const T *)x, (T *)y), count,   \
-             stream)
+    run_each(smooth<T, KIND>{(const T *)x, (T *)y}, aligner_of<wide<T>::N>((const T *)x, (T *)y),  \
+             count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
 
-int dl2_gpu_gelu_backward(enum dl2_element element, const void *x, const void *dy, void *dx,
-                          size_t count, struct CUstream_st *stream)
+int dl2_gpu_smooth(enum dl2_element element, enum dl2_smooth kind, const void *x, void *y,
+                   size_t count, struct CUstream_st *stream)
+{
+    return kind == DL2_GELU ? smooth_of<DL2_GELU>(element, x, y, count, stream)
+                            : smooth_of<DL2_SILU>(element, x, y, count, stream);
+}
+
+template <dl2_smooth KIND>
+static int smooth_backward_of(enum dl2_element element, const void *x, const void *dy, void *dx,
+                              size_t count, cudaStream_t stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(gelu_backward<T>{(const T *)x, (const T *)dy, (T *)dx},                               \
+    run_each(smooth_backward<T, KIND>{(const T *)x, (const T *)dy, (T *)dx},                       \
              aligner_of<wide<T>::N>((const T *)x, (const T *)dy, (T *)dx), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
 
-int dl2_gpu_add(enum dl2_element element, const void *a, const void *b, void *y, size_t count,
-                struct CUstream_st *stream)
+int dl2_gpu_smooth_backward(enum dl2_element element, enum dl2_smooth kind, const void *x,
+                            const void *dy, void *dx, size_t count, struct CUstream_st *stream)
+{
+    return kind == DL2_GELU ? smooth_backward_of<DL2_GELU>(element, x, dy, dx, count, stream)
+                            : smooth_backward_of<DL2_SILU>(element, x, dy, dx, count, stream);
+}
+
+template <class T, int N>
+static int set_up_gate(const struct dl2_gate_shape *s, const void *x, const void *gates, void *y,
+                       cudaStream_t stream)
+{
+    return DL2_LAUNCH((gate<T, N>), flat_blocks(s->batch * s->rows * (s->channels / N)), THREADS,
+                      stream, *s, (const T *)x, (const T *)gates, (T *)y);
+}
+
+int dl2_gpu_gate(enum dl2_element element, const struct dl2_gate_shape *shape, const void *x,
+                 const void *gates, void *y, struct CUstream_st *stream)
+{
+    const bool whole = aligned(x) && aligned(gates) && aligned(y);
+#define CALL(T, N) set_up_gate<T, N>(shape, x, gates, y, stream)
+    return BY_VECTOR(element, whole, shape->channels, CALL);
+#undef CALL
+}
+
+int dl2_gpu_gate_backward(enum dl2_element element, const struct dl2_gate_shape *s, const void *x,
+                          const void *gates, const void *dy, void *dx, void *dgates,
+                          struct CUstream_st *stream)
+{
+    const dim3 blocks(s->batch, (s->channels + GATES - 1) / GATES);
+#define CALL(T)                                                                                    \
+    DL2_LAUNCH((gate_backward<T>), blocks, THREADS, stream, *s, (const T *)x, (const T *)gates,    \
+               (const T *)dy, (T *)dx, (T *)dgates)
+    return BY_ELEMENT(element, CALL);
+#undef CALL
+}
+
+int dl2_gpu_add(enum dl2_element element, const void *a, const void *b,
+                enum dl2_activation activation, void *y, size_t count, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(add<T>{(const T *)a, (const T *)b, (T *)y},                                           \
+    run_each(add<T>{(const T *)a, (const T *)b, (T *)y, activation},                               \
              aligner_of<wide<T>::N>((const T *)a, (const T *)b, (T *)y), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
 
 template <class T>
-static int set_up_dropout(const void *x, void *y, size_t count, float rate, uint64_t seed,
-                          uint64_t layer, const struct dl2_gpu_state *state, cudaStream_t stream)
+static int set_up_dropout(const void *x, void *y, size_t count, size_t each, float rate,
+                          uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
+                          cudaStream_t stream)
 {
     aligner<wide<T>::N> a = aligner_of<wide<T>::N>((const T *)x, (T *)y);
+    uint64_t least = (uint64_t)ceil(rate * 4294967296.0);
+    if (each > 1)
+        return run_each(drop_runs<T>{(const T *)x, (T *)y, least, seed, layer, (unsigned)each,
+                                     1 / (1 - rate), state},
+                        a, count, stream);
     if (a.head > 0) /* numbers come by fours from element 0 on */
         a.head = a.DIFFERENT;
-    uint64_t least = (uint64_t)ceil(rate * 4294967296.0);
     return run_each(dropout<T>{(const T *)x, (T *)y, least, seed, layer, 1 / (1 - rate), state}, a,
                     count, stream);
 }
 
-int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, float rate,
-                    uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
+int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, size_t each,
+                    float rate, uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
                     struct CUstream_st *stream)
 {
-#define CALL(T) set_up_dropout<T>(x, y, count, rate, seed, layer, state, stream)
+#define CALL(T) set_up_dropout<T>(x, y, count, each, rate, seed, layer, state, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

@@ -44,15 +44,21 @@ int dl2_gpu_convert_weights(enum dl2_element element, const float *from, void *t
 int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count,
                               struct CUstream_st *stream);
-int dl2_gpu_gelu(enum dl2_element element, const void *x, void *y, size_t count,
-                 struct CUstream_st *stream);
-int dl2_gpu_gelu_backward(enum dl2_element element, const void *x, const void *dy, void *dx,
-                          size_t count, struct CUstream_st *stream);
-int dl2_gpu_add(enum dl2_element element, const void *a, const void *b, void *y, size_t count,
-                struct CUstream_st *stream);
-int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, float rate,
-                    uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
+int dl2_gpu_smooth(enum dl2_element element, enum dl2_smooth kind, const void *x, void *y,
+                   size_t count, struct CUstream_st *stream);
+int dl2_gpu_smooth_backward(enum dl2_element element, enum dl2_smooth kind, const void *x,
+                            const void *dy, void *dx, size_t count, struct CUstream_st *stream);
+int dl2_gpu_add(enum dl2_element element, const void *a, const void *b,
+                enum dl2_activation activation, void *y, size_t count, struct CUstream_st *stream);
+int dl2_gpu_dropout(enum dl2_element element, const void *x, void *y, size_t count, size_t each,
+                    float rate, uint64_t seed, uint64_t layer, const struct dl2_gpu_state *state,
                     struct CUstream_st *stream);
+/* Here outputs are not inputs. */
+int dl2_gpu_gate(enum dl2_element element, const struct dl2_gate_shape *shape, const void *x,
+                 const void *gates, void *y, struct CUstream_st *stream);
+int dl2_gpu_gate_backward(enum dl2_element element, const struct dl2_gate_shape *shape,
+                          const void *x, const void *gates, const void *dy, void *dx, void *dgates,
+                          struct CUstream_st *stream);
 /* x *= factor. */
 int dl2_gpu_scale(float *x, size_t count, float factor, struct CUstream_st *stream);
 /* Numbers between -1 and 1, to measure other calls on. */

@@ -135,10 +135,12 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     ROW(sum_rows)                                                                                  \
     ROW(copy_columns)                                                                              \
     ROW(activate_backward)                                                                         \
-    ROW(gelu)                                                                                      \
-    ROW(gelu_backward)                                                                             \
+    ROW(smooth)                                                                                    \
+    ROW(smooth_backward)                                                                           \
     ROW(add)                                                                                       \
     ROW(dropout)                                                                                   \
+    ROW(gate)                                                                                      \
+    ROW(gate_backward)                                                                             \
     ROW(clip_gradients)                                                                            \
     ROW(optimizer_step)                                                                            \
     ROW(move_average)

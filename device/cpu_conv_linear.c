@@ -244,9 +244,9 @@ static void cpu_product_backward_weights(struct product *p, const void *x, const
         dl2_cpu_execute(cpu, pack->reorder, 2, unpack, "unpack a gradient");
     }
     if (accumulate) {
-        dl2_cpu_add(&cpu->base, dweights, weights, dweights, p->weight_count);
+        dl2_cpu_add(&cpu->base, dweights, weights, DL2_IDENTITY, dweights, p->weight_count);
         if (bias)
-            dl2_cpu_add(&cpu->base, dbias, bias, dbias, p->outs);
+            dl2_cpu_add(&cpu->base, dbias, bias, DL2_IDENTITY, dbias, p->outs);
     }
 }
 

@@ -10,11 +10,13 @@
 struct elementwise {
     const struct dl2_cpu *cpu;
     void (*kernel)(const float *a, const float *b, float *y, size_t count);
-    const float *a, *b;
-    float *y;
+    void (*one)(const float *a, float *y, size_t count);
+    const float *a, *b, *c;
+    float *y, *z;
     float rate, limit;
     uint64_t seed, layer;
-    size_t count;
+    size_t each;
+    const struct dl2_gate_shape *gate;
     double *sums; /* one of each part */
 };
 
@@ -40,17 +42,21 @@ void dl2_cpu_activate_backward(struct dl2_device *device, enum dl2_activation ac
         memcpy(dx, dy, count * sizeof(float));
 }
 
-static void cpu_gelu_part(void *context, unsigned part, size_t begin, size_t end)
+static void cpu_unary_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
     (void)part;
-    e->cpu->kernels->gelu(e->a + begin, e->y + begin, end - begin);
+    e->one(e->a + begin, e->y + begin, end - begin);
 }
 
-void dl2_cpu_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+void dl2_cpu_smooth(struct dl2_device *device, enum dl2_smooth kind, const void *x, void *y,
+                    size_t count)
 {
-    struct elementwise e = {.cpu = (struct dl2_cpu *)device, .a = x, .y = y};
-    dl2_cpu_share_out(e.cpu, count, DL2_CPU_GRAIN, cpu_gelu_part, &e);
+    const struct dl2_cpu *cpu = (struct dl2_cpu *)device;
+    const struct dl2_cpu_kernels *kernels = cpu->kernels;
+    struct elementwise e = {
+        .one = kind == DL2_GELU ? kernels->gelu : kernels->silu, .a = x, .y = y};
+    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_unary_part, &e);
 }
 
 static void cpu_binary_part(void *context, unsigned part, size_t begin, size_t end)
@@ -60,39 +66,90 @@ static void cpu_binary_part(void *context, unsigned part, size_t begin, size_t e
     e->kernel(e->a + begin, e->b + begin, e->y + begin, end - begin);
 }
 
-void dl2_cpu_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                           size_t count)
+void dl2_cpu_smooth_backward(struct dl2_device *device, enum dl2_smooth kind, const void *x,
+                             const void *dy, void *dx, size_t count)
 {
     const struct dl2_cpu *cpu = (struct dl2_cpu *)device;
-    struct elementwise e = {.kernel = cpu->kernels->gelu_backward, .a = x, .b = dy, .y = dx};
+    const struct dl2_cpu_kernels *kernels = cpu->kernels;
+    struct elementwise e = {.kernel =
+                                kind == DL2_GELU ? kernels->gelu_backward : kernels->silu_backward,
+                            .a = x,
+                            .b = dy,
+                            .y = dx};
     dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_binary_part, &e);
 }
 
-void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+void dl2_cpu_add(struct dl2_device *device, const void *a, const void *b,
+                 enum dl2_activation activation, void *y, size_t count)
 {
     const struct dl2_cpu *cpu = (struct dl2_cpu *)device;
-    struct elementwise e = {.kernel = cpu->kernels->add, .a = a, .b = b, .y = y};
+    const struct dl2_cpu_kernels *kernels = cpu->kernels;
+    struct elementwise e = {.kernel = activation == DL2_RELU ? kernels->add_relu : kernels->add,
+                            .a = a,
+                            .b = b,
+                            .y = y};
     dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_binary_part, &e);
 }
 
-/* Numbers begin .. end-1 of the blocks of 4096 that streams are made for. */
-static void cpu_dropout_part(void *context, unsigned part, size_t begin, size_t end)
+/* Samples begin .. end-1. */
+static void cpu_gate_part(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct elementwise *e = context;
-    float scale = 1 / (1 - e->rate);
+    const struct dl2_cpu_kernels *kernels = e->cpu->kernels;
+    const size_t rows = e->gate->rows, channels = e->gate->channels;
     (void)part;
-    for (size_t block = begin; block < end; block++) {
-        struct dl2_random random;
-        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.params.step,
-                        (e->layer << 24) + block);
-        size_t last = (block + 1) * 4096 < e->count ? (block + 1) * 4096 : e->count;
-        for (size_t i = block * 4096; i < last; i++)
-            e->y[i] = dl2_random_u32(&random) >= e->rate * 4294967296.0 ? e->a[i] * scale : 0;
+    for (size_t n = begin; n < end; n++) {
+        const size_t at = n * rows * channels, gate = n * channels;
+        if (e->c)
+            kernels->gate_backward(e->a + at, e->b + gate, e->c + at, rows, channels, e->y + at,
+                                   e->z + gate);
+        else
+            kernels->gate(e->a + at, e->b + gate, rows, channels, e->y + at);
     }
 }
 
-void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                     uint64_t seed, uint64_t layer)
+void dl2_cpu_gate(struct dl2_device *device, const struct dl2_gate_shape *shape, const void *x,
+                  const void *gate, void *y)
+{
+    struct elementwise e = {
+        .cpu = (struct dl2_cpu *)device, .gate = shape, .a = x, .b = gate, .y = y};
+    dl2_cpu_share_out(e.cpu, shape->batch, 1, cpu_gate_part, &e);
+}
+
+void dl2_cpu_gate_backward(struct dl2_device *device, const struct dl2_gate_shape *shape,
+                           const void *x, const void *gate, const void *dy, void *dx, void *dgate)
+{
+    struct elementwise e = {.cpu = (struct dl2_cpu *)device,
+                            .gate = shape,
+                            .a = x,
+                            .b = gate,
+                            .c = dy,
+                            .y = dx,
+                            .z = dgate};
+    dl2_cpu_share_out(e.cpu, shape->batch, 1, cpu_gate_part, &e);
+}
+
+/* Runs begin .. end-1. */
+static void cpu_dropout_part(void *context, unsigned part, size_t begin, size_t end)
+{
+    const struct elementwise *e = context;
+    const float scale = 1 / (1 - e->rate);
+    struct dl2_random random;
+    (void)part;
+    for (size_t i = begin; i < end; i++) {
+        if (i == begin || i % 4096 == 0)
+            dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.params.step,
+                            (e->layer << 24) + i / 4096);
+        for (size_t before = i == begin ? i % 4096 : 0; before > 0; before--)
+            dl2_random_u32(&random);
+        const bool kept = dl2_random_u32(&random) >= e->rate * 4294967296.0;
+        for (size_t k = i * e->each; k < (i + 1) * e->each; k++)
+            e->y[k] = kept ? e->a[k] * scale : 0;
+    }
+}
+
+void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t count, size_t each,
+                     float rate, uint64_t seed, uint64_t layer)
 {
     struct elementwise e = {.cpu = (struct dl2_cpu *)device,
                             .a = x,
@@ -100,8 +157,8 @@ void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t c
                             .rate = rate,
                             .seed = seed,
                             .layer = layer,
-                            .count = count};
-    dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, cpu_dropout_part, &e);
+                            .each = each};
+    dl2_cpu_share_out(e.cpu, count / each, DL2_CPU_GRAIN / each + 1, cpu_dropout_part, &e);
 }
 
 struct weight_update {

@@ -298,7 +298,7 @@ static void layer_norm_backward(const float *x, const float *dy, size_t rows, si
     }
 }
 
-/* -- softmax and GELU -- */
+/* -- softmax, GELU, SiLU and gates -- */
 
 static void softmax(float *scores, size_t rows, size_t count)
 {
@@ -371,6 +371,76 @@ static void gelu_backward(const float *x, const float *dy, float *dx, size_t cou
     }
 }
 
+/* 1 / (1 + exp(-x)) */
+static inline float sigmoid(float x)
+{
+    const float e = exponential(-fabsf(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+static void silu(const float *x, float *y, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        y[i] = x[i] * sigmoid(x[i]);
+}
+
+static void silu_backward(const float *x, const float *dy, float *dx, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        const float e = exponential(-fabsf(x[i])), d = 1 / (1 + e);
+        /* e * d * d is the slope of the share, without 1 - 1. */
+        dx[i] = dy[i] * ((x[i] < 0 ? e : 1) * d + x[i] * (e * d * d));
+    }
+}
+
+static void gate(const float *x, const float *gate, size_t rows, size_t channels, float *y)
+{
+    for (size_t column = 0; column < channels; column += TILE) {
+        const size_t width = tile_width(column, channels);
+        float open[TILE];
+#pragma omp simd
+        for (size_t i = 0; i < width; i++)
+            open[i] = sigmoid(gate[column + i]);
+        for (size_t r = 0, at = column; r < rows; r++, at += channels) {
+#pragma omp simd
+            for (size_t i = 0; i < width; i++)
+                y[at + i] = x[at + i] * open[i];
+        }
+    }
+}
+
+static void gate_backward(const float *x, const float *gate, const float *dy, size_t rows,
+                          size_t channels, float *dx, float *dgate)
+{
+    for (size_t column = 0; column < channels; column += TILE) {
+        const size_t width = tile_width(column, channels);
+        float open[TILE], s[TILE];
+        double total[TILE];
+        for (size_t i = 0; i < width; i++) {
+            open[i] = sigmoid(gate[column + i]);
+            s[i] = 0;
+            total[i] = 0;
+        }
+        for (size_t r = 0, at = column; r < rows; r++, at += channels) {
+#pragma omp simd
+            for (size_t i = 0; i < width; i++) {
+                s[i] += dy[at + i] * x[at + i];
+                dx[at + i] = dy[at + i] * open[i];
+            }
+            if ((r + 1) % FLUSH && r + 1 < rows)
+                continue;
+            for (size_t i = 0; i < width; i++) {
+                total[i] += (double)s[i];
+                s[i] = 0;
+            }
+        }
+        for (size_t i = 0; i < width; i++)
+            dgate[column + i] = (float)total[i] * open[i] * (1 - open[i]);
+    }
+}
+
 /* -- elementwise -- */
 
 static void sum_rows(const float *x, size_t rows, size_t step, size_t count, float *sum,
@@ -406,6 +476,13 @@ static void add(const float *a, const float *b, float *y, size_t count)
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         y[i] = a[i] + b[i];
+}
+
+static void add_relu(const float *a, const float *b, float *y, size_t count)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++)
+        y[i] = held(a[i] + b[i], INFINITY);
 }
 
 static void ingest(const uint8_t *x, size_t count, const float *a, const float *b, size_t period,
@@ -526,9 +603,14 @@ const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
     .softmax_backward = softmax_backward,
     .gelu = gelu,
     .gelu_backward = gelu_backward,
+    .silu = silu,
+    .silu_backward = silu_backward,
+    .gate = gate,
+    .gate_backward = gate_backward,
     .sum_rows = sum_rows,
     .activate_backward = activate_backward,
     .add = add,
+    .add_relu = add_relu,
     .ingest = ingest,
     .ingest_mixed = ingest_mixed,
     .update = update,

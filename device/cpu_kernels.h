@@ -81,6 +81,12 @@ struct dl2_cpu_kernels {
 
     void (*gelu)(const float *x, float *y, size_t count);
     void (*gelu_backward)(const float *x, const float *dy, float *dx, size_t count);
+    void (*silu)(const float *x, float *y, size_t count);
+    void (*silu_backward)(const float *x, const float *dy, float *dx, size_t count);
+    /* Of one sample (struct dl2_gate_shape). */
+    void (*gate)(const float *x, const float *gate, size_t rows, size_t channels, float *y);
+    void (*gate_backward)(const float *x, const float *gate, const float *dy, size_t rows,
+                          size_t channels, float *dx, float *dgate);
 
     /* sum = that of `rows` that are `step` elements apart, or is added to that. */
     void (*sum_rows)(const float *x, size_t rows, size_t step, size_t count, float *sum,
@@ -89,6 +95,7 @@ struct dl2_cpu_kernels {
     void (*activate_backward)(const float *y, const float *dy, float *dx, size_t count,
                               float limit);
     void (*add)(const float *a, const float *b, float *y, size_t count);
+    void (*add_relu)(const float *a, const float *b, float *y, size_t count);
 
     /* y = x * a + b; mixed is (own * x + other * x2) * a + b. */
     void (*ingest)(const uint8_t *x, size_t count, const float *a, const float *b, size_t period,

@@ -241,6 +241,12 @@ int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error
     return DL2_OK;
 }
 
+/* Is it the number of windows, or one more whose window begins on the image? */
+static bool max_outs(unsigned outs, unsigned whole, unsigned in, unsigned stride, unsigned pad)
+{
+    return outs == whole || (outs == whole + 1 && whole && (uint64_t)whole * stride < in + pad);
+}
+
 int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
 {
     const struct dl2_sides out = dl2_window_outs(s->in, s->kernel, s->stride, s->pad);
@@ -250,7 +256,9 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error
     if (s->kind == DL2_POOL_MAX)
         good = good && 2 * s->pad.depth <= s->kernel.depth &&
                2 * s->pad.height <= s->kernel.height && 2 * s->pad.width <= s->kernel.width &&
-               memcmp(&out, &s->out, sizeof out) == 0;
+               max_outs(s->out.depth, out.depth, s->in.depth, s->stride.depth, s->pad.depth) &&
+               max_outs(s->out.height, out.height, s->in.height, s->stride.height, s->pad.height) &&
+               max_outs(s->out.width, out.width, s->in.width, s->stride.width, s->pad.width);
     if (!good)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no pooling of %u samples of %ux%ux%u with %u channels to %ux%ux%u",

@@ -99,6 +99,10 @@ struct dl2_device_options {
  * else exp(x) - 1 (Clevert, Unterthiner, Hochreiter 2016, with alpha 1). */
 enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
 
+/* Activations whose slope only their input tells. GELU is x / 2 * (1 + erf(x / sqrt(2)))
+ * (Hendrycks, Gimpel 2016), SiLU x / (1 + exp(-x)) (Elfwing, Uchibe, Doya 2017). */
+enum dl2_smooth { DL2_GELU, DL2_SILU };
+
 /* What images, clips, kernels and windows have along each axis. */
 struct dl2_sides {
     unsigned depth, height, width;
@@ -140,7 +144,7 @@ struct dl2_pool_shape {
     unsigned channels;
     struct dl2_sides out;
     struct dl2_sides kernel, stride, pad; /* DL2_POOL_MAX only; `out` must match them, as for a
-                                             convolution */
+                                             convolution, or rounded up */
 };
 
 struct dl2_linear_shape {
@@ -185,6 +189,13 @@ struct dl2_attention_shape {
  * before them and adds the positions. */
 struct dl2_tokens_shape {
     unsigned batch, tokens; /* the class token included */
+    unsigned channels;
+};
+
+/* Channels weighted by a gate of each sample (squeeze and excitation: Hu, Shen, Sun 2018). */
+struct dl2_gate_shape {
+    unsigned batch;
+    size_t rows; /* of a sample */
     unsigned channels;
 };
 
@@ -427,20 +438,27 @@ struct dl2_device_class {
     /* dx = dy times the slope of the activation whose output is y. */
     void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count);
-    /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
-    void (*gelu)(struct dl2_device *device, const void *x, void *y, size_t count);
-    void (*gelu_backward)(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                          size_t count);
-    /* y = a + b; y may be either. */
-    void (*add)(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
+    /* Backward is by forward's x. */
+    void (*smooth)(struct dl2_device *device, enum dl2_smooth kind, const void *x, void *y,
+                   size_t count);
+    void (*smooth_backward)(struct dl2_device *device, enum dl2_smooth kind, const void *x,
+                            const void *dy, void *dx, size_t count);
+    /* y = activation(a + b), none or RELU; y may be either. */
+    void (*add)(struct dl2_device *device, const void *a, const void *b,
+                enum dl2_activation activation, void *y, size_t count);
     /*
-     * Zeroes an element with probability `rate` (below 1) and scales the others by 1 / (1 - rate).
-     * Element i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT, params.step, layer *
-     * 2^24 + i / 4096) and is kept where those 32 bits are >= rate * 2^32. Backward is the same
-     * call on dy.
+     * Zeroes a run of `each` elements with probability `rate` (below 1) and scales the others by
+     * 1 / (1 - rate). Run i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT,
+     * params.step, layer * 2^24 + i / 4096) and is kept where those 32 bits are >= rate * 2^32.
+     * Backward is the same call on dy.
      */
-    void (*dropout)(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                    uint64_t seed, uint64_t layer);
+    void (*dropout)(struct dl2_device *device, const void *x, void *y, size_t count, size_t each,
+                    float rate, uint64_t seed, uint64_t layer);
+    /* y = x / (1 + exp(-gate)); x is [batch][rows][channels], gate [batch][channels]. */
+    void (*gate)(struct dl2_device *device, const struct dl2_gate_shape *shape, const void *x,
+                 const void *gate, void *y);
+    void (*gate_backward)(struct dl2_device *device, const struct dl2_gate_shape *shape,
+                          const void *x, const void *gate, const void *dy, void *dx, void *dgate);
 
     /*
      * -- ingest: turns the loader's bytes into normalised elements --

@@ -824,44 +824,85 @@ static void ref_activate_backward(struct dl2_device *device, enum dl2_activation
         ref_set(e, dx, i, ref_passed(activation, ref_get(e, y, i), ref_get(e, dy, i)));
 }
 
-static void ref_gelu(struct dl2_device *device, const void *x, void *y, size_t count)
+static double ref_sigmoid(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+static void ref_smooth(struct dl2_device *device, enum dl2_smooth kind, const void *x, void *y,
+                       size_t count)
 {
     const enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++) {
         const double v = ref_get(e, x, i);
-        ref_set(e, y, i, v / 2 * (1 + erf(v / sqrt(2))));
+        ref_set(e, y, i, kind == DL2_GELU ? v / 2 * (1 + erf(v / sqrt(2))) : v * ref_sigmoid(v));
     }
 }
 
-static void ref_gelu_backward(struct dl2_device *device, const void *x, const void *dy, void *dx,
-                              size_t count)
+static void ref_smooth_backward(struct dl2_device *device, enum dl2_smooth kind, const void *x,
+                                const void *dy, void *dx, size_t count)
 {
     const enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++) {
         const double v = ref_get(e, x, i), density = exp(-v * v / 2) / sqrt(2 * M_PI);
-        ref_set(e, dx, i, ref_get(e, dy, i) * ((1 + erf(v / sqrt(2))) / 2 + v * density));
+        const double gelu = (1 + erf(v / sqrt(2))) / 2 + v * density;
+        const double s = ref_sigmoid(v), silu = s + v * s * (1 - s);
+        ref_set(e, dx, i, ref_get(e, dy, i) * (kind == DL2_GELU ? gelu : silu));
     }
 }
 
-static void ref_add(struct dl2_device *device, const void *a, const void *b, void *y, size_t count)
+static void ref_add(struct dl2_device *device, const void *a, const void *b,
+                    enum dl2_activation activation, void *y, size_t count)
 {
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        ref_set(e, y, i, ref_get(e, a, i) + ref_get(e, b, i));
+        ref_set(e, y, i, ref_activated(activation, ref_get(e, a, i) + ref_get(e, b, i)));
 }
 
-static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_t count, float rate,
-                        uint64_t seed, uint64_t layer)
+static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_t count,
+                        size_t each, float rate, uint64_t seed, uint64_t layer)
 {
     enum dl2_element e = device->element;
     float scale = 1 / (1 - rate);
     struct dl2_random random;
+    bool kept = false;
     for (size_t i = 0; i < count; i++) {
-        if (i % 4096 == 0)
+        if (i % (4096 * each) == 0)
             dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->params.step,
-                            (layer << 24) + i / 4096);
-        bool kept = dl2_random_u32(&random) >= rate * 4294967296.0;
+                            (layer << 24) + i / each / 4096);
+        if (i % each == 0)
+            kept = dl2_random_u32(&random) >= rate * 4294967296.0;
         ref_set(e, y, i, kept ? (float)ref_get(e, x, i) * scale : 0);
+    }
+}
+
+static void ref_gate(struct dl2_device *device, const struct dl2_gate_shape *shape, const void *x,
+                     const void *gate, void *y)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels, size = shape->rows * channels;
+    for (size_t i = 0; i < shape->batch * size; i++) {
+        const double open = ref_sigmoid(ref_get(e, gate, i / size * channels + i % channels));
+        ref_set(e, y, i, ref_get(e, x, i) * open);
+    }
+}
+
+static void ref_gate_backward(struct dl2_device *device, const struct dl2_gate_shape *shape,
+                              const void *x, const void *gate, const void *dy, void *dx,
+                              void *dgate)
+{
+    const enum dl2_element e = device->element;
+    const size_t channels = shape->channels;
+    for (size_t g = 0; g < shape->batch * channels; g++) {
+        const double open = ref_sigmoid(ref_get(e, gate, g));
+        const size_t first = g / channels * shape->rows * channels + g % channels;
+        double sum = 0;
+        for (size_t r = 0; r < shape->rows; r++) {
+            const size_t i = first + r * channels;
+            sum += ref_get(e, dy, i) * ref_get(e, x, i);
+            ref_set(e, dx, i, ref_get(e, dy, i) * open);
+        }
+        ref_set(e, dgate, g, sum * open * (1 - open));
     }
 }
 
@@ -1134,10 +1175,12 @@ const struct dl2_device_class dl2_device_ref = {
     .tokens_forward = ref_tokens_forward,
     .tokens_backward = ref_tokens_backward,
     .activate_backward = ref_activate_backward,
-    .gelu = ref_gelu,
-    .gelu_backward = ref_gelu_backward,
+    .smooth = ref_smooth,
+    .smooth_backward = ref_smooth_backward,
     .add = ref_add,
     .dropout = ref_dropout,
+    .gate = ref_gate,
+    .gate_backward = ref_gate_backward,
     .ingest_create = ref_ingest_create,
     .ingest_run = ref_ingest_run,
     .loss_create = ref_loss_create,

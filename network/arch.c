@@ -81,44 +81,8 @@ static int vgg16_bn(struct dl2_graph *g, int v, unsigned classes)
     return vgg(g, v, classes, true);
 }
 
-/* -- residual: He, Zhang, Ren, Sun 2015 -- */
-
-/* Convolution `number` of a block and its batch norm's parameters. */
-static int block_conv(struct dl2_graph *g, const char *block, unsigned number, int v,
-                      unsigned channels, unsigned kernel, unsigned stride, int *norm)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s.conv%u", block, number);
-    v = dl2_graph_conv(g, name, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
-    snprintf(name, sizeof name, "%s.bn%u", block, number);
-    *norm = dl2_graph_norm_parameters(g, name, channels);
-    return v;
-}
-
-/* Basic (two 3x3) or bottleneck (1x1, 3x3 with the stride, 1x1 to four times the channels). */
-static int block(struct dl2_graph *g, const char *block_name, int in, unsigned channels,
-                 unsigned stride, bool bottleneck)
-{
-    char name[64];
-    unsigned out = bottleneck ? 4 * channels : channels;
-    int norm, shortcut = in, v = in;
-    v = block_conv(g, block_name, 1, v, channels, bottleneck ? 1 : 3, bottleneck ? 1 : stride,
-                   &norm);
-    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
-    v = block_conv(g, block_name, 2, v, channels, 3, bottleneck ? stride : 1, &norm);
-    if (bottleneck) {
-        v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
-        v = block_conv(g, block_name, 3, v, out, 1, 1, &norm);
-    }
-    if (stride != 1 || dl2_graph_channels(g, in) != out) {
-        snprintf(name, sizeof name, "%s.downsample.0", block_name);
-        shortcut = dl2_graph_conv(g, name, in, out, 1, stride, 0, DL2_INIT_HE_FAN_OUT);
-        snprintf(name, sizeof name, "%s.downsample.1", block_name);
-        int parameters = dl2_graph_norm_parameters(g, name, out);
-        shortcut = dl2_graph_norm_layer(g, parameters, shortcut, -1, DL2_IDENTITY);
-    }
-    return dl2_graph_norm_layer(g, norm, v, shortcut, DL2_RELU);
-}
+/* -- residual: He, Zhang, Ren, Sun 2015; its bottlenecks in groups: Xie, Girshick, Dollar, Tu, He
+ * 2017; with gates: Hu, Shen, Sun 2018 -- */
 
 struct resnet {
     unsigned stem_kernel, stem_stride;
@@ -126,7 +90,73 @@ struct resnet {
     unsigned width; /* of the first stage; doubles with each */
     unsigned stages, blocks[4];
     bool bottleneck;
+    unsigned groups, group_width; /* of ResNeXt: channels of a group in the first stage; or 0 */
+    unsigned squeeze;             /* by which gates have fewer channels inside; 0: no gates */
 };
+
+/* Convolution `number` of a block and its batch norm's parameters. */
+static int block_conv(struct dl2_graph *g, const char *block, unsigned number, int v,
+                      unsigned channels, unsigned kernel, unsigned stride, unsigned groups,
+                      int *norm)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.conv%u", block, number);
+    v = dl2_graph_grouped(g, name, v, channels, kernel, stride, kernel / 2, groups,
+                          DL2_INIT_HE_FAN_OUT);
+    snprintf(name, sizeof name, "%s.bn%u", block, number);
+    *norm = dl2_graph_norm_parameters(g, name, channels);
+    return v;
+}
+
+/* Squeeze and excitation: a gate for each channel, of the means of all by NAME.fc1 with its
+ * activation, SiLU or ReLU, and NAME.fc2. */
+static int gated(struct dl2_graph *g, const char *name, int in, unsigned inside, bool silu,
+                 enum dl2_init init)
+{
+    char part[64];
+    int v = dl2_graph_average_pool(g, in, 1, 1);
+    snprintf(part, sizeof part, "%s.fc1", name);
+    v = dl2_graph_conv_bias(g, part, v, inside, 1, 1, 0, init);
+    v = silu ? dl2_graph_smooth(g, DL2_SILU, v) : dl2_graph_relu(g, v);
+    snprintf(part, sizeof part, "%s.fc2", name);
+    v = dl2_graph_conv_bias(g, part, v, dl2_graph_channels(g, in), 1, 1, 0, init);
+    return dl2_graph_gate(g, in, v);
+}
+
+/* Basic (two 3x3) or bottleneck (1x1, 3x3 with the stride, 1x1 to four times the channels). */
+static int block(struct dl2_graph *g, const char *block_name, int in, unsigned channels,
+                 unsigned stride, const struct resnet *r)
+{
+    char name[64];
+    const bool bottleneck = r->bottleneck;
+    const unsigned out = bottleneck ? 4 * channels : channels, groups = r->groups ? r->groups : 1;
+    const unsigned inner = r->groups ? channels / r->width * r->group_width * groups : channels;
+    int norm, norm2, shortcut = in, v = in;
+    v = block_conv(g, block_name, 1, v, inner, bottleneck ? 1 : 3, bottleneck ? 1 : stride, 1,
+                   &norm);
+    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+    v = block_conv(g, block_name, 2, v, inner, 3, bottleneck ? stride : 1, groups, &norm);
+    if (bottleneck) {
+        v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+        v = block_conv(g, block_name, 3, v, out, 1, 1, 1, &norm);
+    }
+    if (r->squeeze) {
+        v = dl2_graph_norm_layer(g, norm, v, -1, DL2_IDENTITY);
+        snprintf(name, sizeof name, "%s.se", block_name);
+        v = gated(g, name, v, out / r->squeeze, false, DL2_INIT_HE_FAN_OUT);
+    }
+    if (stride == 1 && dl2_graph_channels(g, in) == out)
+        return r->squeeze ? dl2_graph_relu(g, dl2_graph_add(g, in, v))
+                          : dl2_graph_norm_layer(g, norm, v, in, DL2_RELU);
+    snprintf(name, sizeof name, "%s.downsample.0", block_name);
+    shortcut = dl2_graph_conv(g, name, in, out, 1, stride, 0, DL2_INIT_HE_FAN_OUT);
+    snprintf(name, sizeof name, "%s.downsample.1", block_name);
+    norm2 = dl2_graph_norm_parameters(g, name, out);
+    if (r->squeeze)
+        return dl2_graph_norm_layer(g, norm2, shortcut, v, DL2_RELU);
+    shortcut = dl2_graph_norm_layer(g, norm2, shortcut, -1, DL2_IDENTITY);
+    return dl2_graph_norm_layer(g, norm, v, shortcut, DL2_RELU);
+}
 
 static int resnet(struct dl2_graph *g, int v, unsigned classes, const struct resnet *r)
 {
@@ -139,46 +169,29 @@ static int resnet(struct dl2_graph *g, int v, unsigned classes, const struct res
         for (unsigned i = 0; i < r->blocks[stage]; i++) {
             char name[32];
             snprintf(name, sizeof name, "layer%u.%u", stage + 1, i);
-            v = block(g, name, v, r->width << stage, stage && !i ? 2 : 1, r->bottleneck);
+            v = block(g, name, v, r->width << stage, stage && !i ? 2 : 1, r);
         }
     v = dl2_graph_average_pool(g, v, 1, 1);
     return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_UNIFORM_FAN_IN);
 }
 
-static int resnet10(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){3, 2, true, 32, 4, {1, 1, 1, 1}, false});
-}
-
-static int resnet20(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){3, 1, false, 16, 3, {3, 3, 3}, false});
-}
-
-static int resnet18(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {2, 2, 2, 2}, false});
-}
-
-static int resnet34(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, false});
-}
-
-static int resnet50(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 6, 3}, true});
-}
-
-static int resnet101(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 4, 23, 3}, true});
-}
-
-static int resnet152(struct dl2_graph *g, int v, unsigned classes)
-{
-    return resnet(g, v, classes, &(struct resnet){7, 2, true, 64, 4, {3, 8, 36, 3}, true});
-}
+/* Stem, width, stages, blocks, whether they are bottlenecks; their groups; what gates divide by. */
+#define RESNET(name, ...)                                                                          \
+    static int name(struct dl2_graph *g, int v, unsigned classes)                                  \
+    {                                                                                              \
+        return resnet(g, v, classes, &(struct resnet){__VA_ARGS__});                               \
+    }
+RESNET(resnet10, 3, 2, true, 32, 4, {1, 1, 1, 1})
+RESNET(resnet20, 3, 1, false, 16, 3, {3, 3, 3})
+RESNET(resnet18, 7, 2, true, 64, 4, {2, 2, 2, 2})
+RESNET(resnet34, 7, 2, true, 64, 4, {3, 4, 6, 3})
+RESNET(resnet50, 7, 2, true, 64, 4, {3, 4, 6, 3}, true)
+RESNET(resnet101, 7, 2, true, 64, 4, {3, 4, 23, 3}, true)
+RESNET(resnet152, 7, 2, true, 64, 4, {3, 8, 36, 3}, true)
+RESNET(resnext50_32x4d, 7, 2, true, 64, 4, {3, 4, 6, 3}, true, 32, 4)
+RESNET(resnext101_32x8d, 7, 2, true, 64, 4, {3, 4, 23, 3}, true, 32, 8)
+RESNET(seresnext50_32x4d, 7, 2, true, 64, 4, {3, 4, 6, 3}, true, 32, 4, 16)
+#undef RESNET
 
 /* -- inverted residuals: Sandler, Howard, Zhu, Zhmoginov, Chen 2018, as in torchvision -- */
 
@@ -233,6 +246,192 @@ static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
     return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_NORMAL);
 }
 
+/* -- EfficientNet: Tan, Le 2019, as in torchvision; Lite0 as in timm -- */
+
+/* Convolution NAME.0 or, with `channels` 0, a depthwise one, batch norm NAME.1 and SiLU. */
+static int conv_silu(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                     unsigned kernel, unsigned stride)
+{
+    char part[48];
+    snprintf(part, sizeof part, "%s.0", name);
+    if (channels)
+        v = dl2_graph_conv(g, part, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    else
+        v = dl2_graph_depthwise(g, part, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.1", name);
+    return dl2_graph_smooth(g, DL2_SILU, dl2_graph_norm(g, part, v, DL2_IDENTITY));
+}
+
+static const struct {
+    unsigned expansion, kernel, stride, channels, blocks;
+} efficient_stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
+                        {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
+
+/* `rate`: of samples that skip the block in training. */
+static int mobile_block(struct dl2_graph *g, const char *name, int in, unsigned expansion,
+                        unsigned kernel, unsigned stride, unsigned channels, float rate)
+{
+    char part[48];
+    unsigned number = 0;
+    const unsigned ins = dl2_graph_channels(g, in);
+    int v = in;
+    if (expansion > 1) {
+        snprintf(part, sizeof part, "%s.block.%u", name, number++);
+        v = conv_silu(g, part, v, expansion * ins, 1, 1);
+    }
+    snprintf(part, sizeof part, "%s.block.%u", name, number++);
+    v = conv_silu(g, part, v, 0, kernel, stride);
+    snprintf(part, sizeof part, "%s.block.%u", name, number++);
+    v = gated(g, part, v, ins / 4, true, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.block.%u.0", name, number);
+    v = dl2_graph_conv(g, part, v, channels, 1, 1, 0, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.block.%u.1", name, number);
+    v = dl2_graph_norm(g, part, v, DL2_IDENTITY);
+    if (stride != 1 || ins != channels)
+        return v;
+    return dl2_graph_add(g, in, dl2_graph_drop_samples(g, v, rate));
+}
+
+static int efficientnet_b0(struct dl2_graph *g, int v, unsigned classes)
+{
+    enum { STAGES = sizeof efficient_stages / sizeof efficient_stages[0], BLOCKS = 16 };
+    unsigned number = 0;
+    v = conv_silu(g, "features.0", v, 32, 3, 2);
+    for (unsigned s = 0; s < STAGES; s++)
+        for (unsigned i = 0; i < efficient_stages[s].blocks; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "features.%u.%u", s + 1, i);
+            v = mobile_block(g, name, v, efficient_stages[s].expansion, efficient_stages[s].kernel,
+                             i ? 1 : efficient_stages[s].stride, efficient_stages[s].channels,
+                             0.2f * (float)number++ / BLOCKS);
+        }
+    v = dl2_graph_average_pool(g, conv_silu(g, "features.8", v, 1280, 1, 1), 1, 1);
+    v = dl2_graph_dropout(g, v, 0.2f);
+    return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_UNIFORM_OUT);
+}
+
+/* Convolution `conv` of a block, depthwise with `channels` 0, and its batch norm `number`. */
+static int lite_conv(struct dl2_graph *g, const char *block, const char *conv, unsigned number,
+                     int v, unsigned channels, unsigned kernel, unsigned stride, int residual,
+                     enum dl2_activation activation)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%s%s", block, conv);
+    if (channels)
+        v = dl2_graph_conv(g, name, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
+    else
+        v = dl2_graph_depthwise(g, name, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_IN);
+    snprintf(name, sizeof name, "%sbn%u", block, number);
+    const int norm = dl2_graph_norm_parameters(g, name, dl2_graph_channels(g, v));
+    return dl2_graph_norm_layer(g, norm, v, residual, activation);
+}
+
+static int efficientnet_lite0(struct dl2_graph *g, int v, unsigned classes)
+{
+    enum { STAGES = sizeof efficient_stages / sizeof efficient_stages[0] };
+    v = lite_conv(g, "", "conv_stem", 1, v, 32, 3, 2, -1, DL2_RELU6);
+    for (unsigned s = 0; s < STAGES; s++)
+        for (unsigned i = 0; i < efficient_stages[s].blocks; i++) {
+            const unsigned stride = i ? 1 : efficient_stages[s].stride;
+            const unsigned ins = dl2_graph_channels(g, v), channels = efficient_stages[s].channels;
+            const unsigned kernel = efficient_stages[s].kernel;
+            const bool expands = efficient_stages[s].expansion > 1;
+            const int residual = stride == 1 && ins == channels ? v : -1;
+            char name[32];
+            snprintf(name, sizeof name, "blocks.%u.%u.", s, i);
+            if (expands)
+                v = lite_conv(g, name, "conv_pw", 1, v, efficient_stages[s].expansion * ins, 1, 1,
+                              -1, DL2_RELU6);
+            v = lite_conv(g, name, "conv_dw", 1 + expands, v, 0, kernel, stride, -1, DL2_RELU6);
+            v = lite_conv(g, name, expands ? "conv_pwl" : "conv_pw", 2 + expands, v, channels, 1, 1,
+                          residual, DL2_IDENTITY);
+        }
+    v = lite_conv(g, "", "conv_head", 2, v, 1280, 1, 1, -1, DL2_RELU6);
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "classifier", v, classes, DL2_INIT_UNIFORM_OUT);
+}
+
+/* -- joined channels: DenseNet (Huang, Liu, van der Maaten, Weinberger 2017) and SqueezeNet
+ * (Iandola et al. 2016), as in torchvision -- */
+
+/* Batch norm, ReLU and a convolution of what they give: NAME.norm<N> and NAME.conv<N>. */
+static int norm_conv(struct dl2_graph *g, const char *name, const char *number, int v,
+                     unsigned channels, unsigned kernel)
+{
+    char part[64];
+    snprintf(part, sizeof part, "%s.norm%s", name, number);
+    v = dl2_graph_norm(g, part, v, DL2_RELU);
+    snprintf(part, sizeof part, "%s.conv%s", name, number);
+    return dl2_graph_conv(g, part, v, channels, kernel, 1, kernel / 2, DL2_INIT_HE_FAN_IN);
+}
+
+static int densenet121(struct dl2_graph *g, int v, unsigned classes)
+{
+    enum { GROWTH = 32, STAGES = 4 };
+    static const unsigned layers[STAGES] = {6, 12, 24, 16};
+    char name[64];
+    v = dl2_graph_conv(g, "features.conv0", v, 2 * GROWTH, 7, 2, 3, DL2_INIT_HE_FAN_IN);
+    v = dl2_graph_norm(g, "features.norm0", v, DL2_RELU);
+    v = dl2_graph_max_pool(g, v, 3, 2, 1);
+    for (unsigned s = 0; s < STAGES; s++) {
+        for (unsigned i = 0; i < layers[s]; i++) {
+            snprintf(name, sizeof name, "features.denseblock%u.denselayer%u", s + 1, i + 1);
+            const int inner = norm_conv(g, name, "1", v, 4 * GROWTH, 1);
+            v = dl2_graph_concat(g, v, norm_conv(g, name, "2", inner, GROWTH, 3));
+        }
+        if (s + 1 == STAGES)
+            break;
+        snprintf(name, sizeof name, "features.transition%u", s + 1);
+        v = dl2_graph_halve(g, norm_conv(g, name, "", v, dl2_graph_channels(g, v) / 2, 1));
+    }
+    v = dl2_graph_average_pool(g, dl2_graph_norm(g, "features.norm5", v, DL2_RELU), 1, 1);
+    return dl2_graph_linear(g, "classifier", v, classes, DL2_INIT_UNIFORM_WEIGHT);
+}
+
+static int named_conv_relu(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                           unsigned kernel, unsigned stride, unsigned pad)
+{
+    return dl2_graph_relu(
+        g, dl2_graph_conv_bias(g, name, v, channels, kernel, stride, pad, DL2_INIT_HE_UNIFORM));
+}
+
+/* `pooled`: the numbers of features before which a max pooling stands. */
+static int squeezenet(struct dl2_graph *g, int v, unsigned classes, unsigned channels,
+                      unsigned kernel, const unsigned pooled[3])
+{
+    static const unsigned squeezes[] = {16, 16, 32, 32, 48, 48, 64, 64};
+    unsigned number = 2;
+    v = named_conv_relu(g, "features.0", v, channels, kernel, 2, 0);
+    for (unsigned i = 0; i < sizeof squeezes / sizeof squeezes[0]; i++) {
+        char name[48];
+        for (unsigned p = 0; p < 3; p++)
+            if (pooled[p] == number) {
+                v = dl2_graph_max_pool_up(g, v, 3, 2);
+                number++;
+            }
+        snprintf(name, sizeof name, "features.%u.squeeze", number);
+        v = named_conv_relu(g, name, v, squeezes[i], 1, 1, 0);
+        snprintf(name, sizeof name, "features.%u.expand1x1", number);
+        const int point = named_conv_relu(g, name, v, 4 * squeezes[i], 1, 1, 0);
+        snprintf(name, sizeof name, "features.%u.expand3x3", number++);
+        v = dl2_graph_concat(g, point, named_conv_relu(g, name, v, 4 * squeezes[i], 3, 1, 1));
+    }
+    v = dl2_graph_dropout(g, v, 0.5f);
+    v = dl2_graph_relu(
+        g, dl2_graph_conv_bias(g, "classifier.1", v, classes, 1, 1, 0, DL2_INIT_NORMAL));
+    return dl2_graph_average_pool(g, v, 1, 1);
+}
+
+static int squeezenet1_0(struct dl2_graph *g, int v, unsigned classes)
+{
+    return squeezenet(g, v, classes, 96, 7, (const unsigned[]){2, 6, 11});
+}
+
+static int squeezenet1_1(struct dl2_graph *g, int v, unsigned classes)
+{
+    return squeezenet(g, v, classes, 64, 3, (const unsigned[]){2, 5, 8});
+}
+
 /* -- transformers: Dosovitskiy et al. 2021, as torchvision has them -- */
 
 static int encoder_block(struct dl2_graph *g, const char *name, int in, unsigned heads,
@@ -252,7 +451,7 @@ static int encoder_block(struct dl2_graph *g, const char *name, int in, unsigned
     snprintf(part, sizeof part, "%s.ln_2", name);
     v = dl2_graph_layer_norm(g, part, in, 1e-6f);
     snprintf(part, sizeof part, "%s.mlp.0", name);
-    v = dl2_graph_gelu(g, dl2_graph_token_linear(g, part, v, mlp, xavier));
+    v = dl2_graph_smooth(g, DL2_GELU, dl2_graph_token_linear(g, part, v, mlp, xavier));
     snprintf(part, sizeof part, "%s.mlp.3", name);
     return dl2_graph_add(g, in, dl2_graph_token_linear(g, part, v, channels, xavier));
 }
@@ -474,9 +673,17 @@ static const struct dl2_arch archs[] = {
     {"resnet50", 0, 224, DL2_SGD, resnet50, "as in torchvision"},
     {"resnet101", 0, 224, DL2_SGD, resnet101, "as in torchvision"},
     {"resnet152", 0, 224, DL2_SGD, resnet152, "as in torchvision"},
+    {"resnext50_32x4d", 0, 224, DL2_SGD, resnext50_32x4d, "as in torchvision"},
+    {"resnext101_32x8d", 0, 224, DL2_SGD, resnext101_32x8d, "as in torchvision"},
+    {"seresnext50_32x4d", 0, 224, DL2_SGD, seresnext50_32x4d, "SE-ResNeXt, as in timm"},
     {"vgg16", 0, 224, DL2_SGD, vgg16, "as in torchvision; at least 32 pixels"},
     {"vgg16_bn", 0, 224, DL2_SGD, vgg16_bn, "as in torchvision; at least 32 pixels"},
     {"mobilenet_v2", 0, 224, DL2_SGD, mobilenet_v2, "as in torchvision"},
+    {"efficientnet_b0", 0, 224, DL2_SGD, efficientnet_b0, "as in torchvision"},
+    {"efficientnet_lite0", 0, 224, DL2_SGD, efficientnet_lite0, "as in timm"},
+    {"densenet121", 0, 224, DL2_SGD, densenet121, "as in torchvision; sides are multiples of 32"},
+    {"squeezenet1_0", 0, 224, DL2_SGD, squeezenet1_0, "as in torchvision"},
+    {"squeezenet1_1", 0, 224, DL2_SGD, squeezenet1_1, "as in torchvision; less work"},
     {"vit_tiny", 0, 64, DL2_ADAMW, vit_tiny,
      "vision transformer for 64 to 128 pixels: patches of 8"},
     {"vit_s_16", 0, 224, DL2_ADAMW, vit_s_16, "DeiT's small vision transformer: patches of 16"},
@@ -502,7 +709,7 @@ const struct dl2_arch *dl2_arch_at(size_t index)
 
 const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error)
 {
-    char known[256] = "";
+    char known[512] = "";
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
         if (strcmp(arch->name, name) == 0)

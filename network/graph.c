@@ -141,6 +141,12 @@ static float graph_limit_of(const struct dl2_tensor *t)
     switch (t->init) {
     case DL2_INIT_HE_FAN_OUT:
         return (float)sqrt(2 / fan_out);
+    case DL2_INIT_HE_FAN_IN:
+        return (float)sqrt(2 / fan_in);
+    case DL2_INIT_HE_UNIFORM:
+        return (float)sqrt(6 / fan_in);
+    case DL2_INIT_UNIFORM_OUT:
+        return (float)(1 / sqrt(fan_out));
     case DL2_INIT_NORMAL:
         return 0.01f;
     case DL2_INIT_XAVIER_UNIFORM:
@@ -262,12 +268,19 @@ int dl2_graph_clip_conv(struct dl2_graph *g, const char *name, int in, unsigned 
     return graph_add_conv(g, name, in, channels, window, 1, bias, init);
 }
 
+int dl2_graph_grouped(struct dl2_graph *g, const char *name, int in, unsigned channels,
+                      unsigned kernel, unsigned stride, unsigned pad, unsigned groups,
+                      enum dl2_init init)
+{
+    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
+    return graph_add_conv(g, name, in, channels, &window, groups, false, init);
+}
+
 int dl2_graph_depthwise(struct dl2_graph *g, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init)
 {
-    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
     unsigned channels = dl2_graph_channels(g, in);
-    return graph_add_conv(g, name, in, channels, &window, channels, false, init);
+    return dl2_graph_grouped(g, name, in, channels, kernel, stride, pad, channels, init);
 }
 
 int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned channels)
@@ -345,6 +358,40 @@ int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned st
     return dl2_graph_clip_max_pool(g, in, &window);
 }
 
+static unsigned graph_rounded_up(unsigned in, unsigned kernel, unsigned stride)
+{
+    return (in - kernel + stride - 1) / stride + 1;
+}
+
+int dl2_graph_max_pool_up(struct dl2_graph *g, int in, unsigned kernel, unsigned stride)
+{
+    const int out = dl2_graph_max_pool(g, in, kernel, stride, 0);
+    if (g->status)
+        return -1;
+    struct dl2_value *v = &g->values[out];
+    const struct dl2_sides sides = g->values[in].sides;
+    v->sides.height = graph_rounded_up(sides.height, kernel, stride);
+    v->sides.width = graph_rounded_up(sides.width, kernel, stride);
+    v->size = dl2_sides_count(v->sides) * v->channels; /* smaller than that of `in` */
+    return out;
+}
+
+int dl2_graph_halve(struct dl2_graph *g, int in)
+{
+    char input[96];
+    if (g->status)
+        return -1;
+    const struct dl2_sides sides = g->values[in].sides;
+    if (sides.height % 2 == 0 && sides.width % 2 == 0)
+        return dl2_graph_average_pool(g, in, sides.height / 2, sides.width / 2);
+    g->status =
+        dl2_error_set(g->error, DL2_ERR_ARGUMENT,
+                      "%s do not fit %s, which halves them often: at %ux%u a side was odd; "
+                      "choose sides that are multiples of 32",
+                      graph_input(g, input, sizeof input), g->arch, sides.width, sides.height);
+    return -1;
+}
+
 int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigned width)
 {
     if (g->status)
@@ -362,6 +409,25 @@ int dl2_graph_dropout(struct dl2_graph *g, int in, float rate)
     if (layer) {
         layer->rate = rate;
         layer->number = g->dropouts++;
+    }
+    return out;
+}
+
+int dl2_graph_drop_samples(struct dl2_graph *g, int in, float rate)
+{
+    const int out = dl2_graph_dropout(g, in, rate);
+    if (!g->status)
+        g->layers[g->layer_count - 1].samples = true;
+    return out;
+}
+
+int dl2_graph_gate(struct dl2_graph *g, int in, int gates)
+{
+    int out;
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_GATE, in, &out);
+    if (layer) {
+        layer->residual = gates;
+        layer->residual_use = graph_use(g, gates);
     }
     return out;
 }
@@ -468,10 +534,12 @@ int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
     return out;
 }
 
-int dl2_graph_gelu(struct dl2_graph *g, int in)
+int dl2_graph_smooth(struct dl2_graph *g, enum dl2_smooth kind, int in)
 {
     int out;
-    graph_add_alike(g, DL2_LAYER_GELU, in, &out);
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_SMOOTH, in, &out);
+    if (layer)
+        layer->smooth = kind;
     return out;
 }
 
@@ -663,20 +731,27 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             graph_live_until(g, in->buffer[true], step);
             graph_live_until(g, out->buffer[true], step);
             break;
-        case DL2_LAYER_GELU:
+        case DL2_LAYER_SMOOTH:
         case DL2_LAYER_LAYER_NORM:
             graph_live_until(g, in->buffer[true], step);
+            break;
+        case DL2_LAYER_GATE:
+            graph_live_until(g, in->buffer[true], step);
+            graph_live_until(g, g->values[layer->residual].buffer[true], step);
+            break;
+        case DL2_LAYER_ADD:
+            if (layer->activation != DL2_IDENTITY)
+                graph_live_until(g, out->buffer[true], step);
             break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:
         case DL2_LAYER_DROPOUT:
-        case DL2_LAYER_ADD:
         case DL2_LAYER_TOKENS:
         case DL2_LAYER_CONCAT:
             break;
         }
 
-        if (layer->kind == DL2_LAYER_CONCAT) {
+        if (layer->kind == DL2_LAYER_CONCAT || layer->kind == DL2_LAYER_GATE) {
             struct dl2_value *other = &g->values[layer->residual];
             const size_t sizes[] = {in->size, other->size};
             if (dl2_graph_wants_gradient(g, layer->residual))
@@ -698,9 +773,9 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             g->values[layer->residual].gradient[layer->residual_use] = out->gradient[0];
             *dx = out->uses == 2 ? out->gradient[1]
                                  : graph_add_buffer(g, in->size, element_size, step);
-        } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_DROPOUT ||
-                   layer->kind == DL2_LAYER_INSTANCE_NORM || layer->kind == DL2_LAYER_GELU ||
-                   layer->kind == DL2_LAYER_LAYER_NORM) {
+        } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_INSTANCE_NORM ||
+                   (layer->kind == DL2_LAYER_DROPOUT && !layer->samples) ||
+                   layer->kind == DL2_LAYER_SMOOTH || layer->kind == DL2_LAYER_LAYER_NORM) {
             *dx = out->gradient[0];
         } else {
             *dx = graph_add_buffer(g, in->size, element_size, step);
@@ -822,13 +897,21 @@ void dl2_graph_free(struct dl2_graph *g)
     free(g->buffers);
 }
 
+size_t dl2_graph_head(const struct dl2_graph *g)
+{
+    size_t layer = g->layer_count - 1;
+    while (g->layers[layer].tensor < 0)
+        layer--;
+    return layer;
+}
+
 const char *dl2_graph_layer_name(const struct dl2_graph *g, const struct dl2_layer *layer)
 {
     static const char *const kinds[] = {
         [DL2_LAYER_MAX_POOL] = "max pooling", [DL2_LAYER_AVERAGE_POOL] = "average pooling",
-        [DL2_LAYER_ADD] = "addition",         [DL2_LAYER_GELU] = "GELU",
+        [DL2_LAYER_ADD] = "addition",         [DL2_LAYER_SMOOTH] = "GELU or SiLU",
         [DL2_LAYER_ATTENTION] = "attention",  [DL2_LAYER_DROPOUT] = "dropout",
-        [DL2_LAYER_CONCAT] = "concatenation"};
+        [DL2_LAYER_CONCAT] = "concatenation", [DL2_LAYER_GATE] = "gate"};
     return layer->tensor >= 0 ? g->tensors[layer->tensor].name : kinds[layer->kind];
 }
 
@@ -846,12 +929,15 @@ void dl2_graph_fresh(const struct dl2_graph *g, size_t tensor, uint64_t seed, fl
             values[k] = t->limit;
             break;
         case DL2_INIT_HE_FAN_OUT:
+        case DL2_INIT_HE_FAN_IN:
         case DL2_INIT_NORMAL:
         case DL2_INIT_LECUN:
             values[k] = (float)(t->limit * dl2_random_normal(&random));
             break;
         case DL2_INIT_UNIFORM_FAN_IN:
+        case DL2_INIT_HE_UNIFORM:
         case DL2_INIT_UNIFORM_WEIGHT:
+        case DL2_INIT_UNIFORM_OUT:
         case DL2_INIT_XAVIER_UNIFORM:
             values[k] = (float)(t->limit * (2 * dl2_random_uniform(&random) - 1));
             break;

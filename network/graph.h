@@ -38,13 +38,14 @@ enum dl2_layer_kind {
     DL2_LAYER_LINEAR,
     DL2_LAYER_DROPOUT,
     DL2_LAYER_ADD,
-    DL2_LAYER_GELU,
+    DL2_LAYER_SMOOTH,
     DL2_LAYER_LAYER_NORM,
     DL2_LAYER_ATTENTION,
     DL2_LAYER_TOKENS,
     DL2_LAYER_TRANSPOSED,
     DL2_LAYER_INSTANCE_NORM,
     DL2_LAYER_CONCAT,
+    DL2_LAYER_GATE, /* `residual`: the gates */
 };
 
 /* A window that moves over images, or over clips and their frames. */
@@ -59,13 +60,15 @@ struct dl2_layer {
     int tensor;                     /* the first of its tensors, or -1 */
     int class_token;                /* TOKENS: that tensor; `tensor` is the positions */
     bool bias;                      /* CONV, LINEAR, TRANSPOSED: the second tensor */
-    enum dl2_activation activation; /* NORMs; of CONV and LINEAR: none, RELU or ELU */
+    enum dl2_activation activation; /* NORMs; of CONV and LINEAR: none, RELU or ELU; of ADD: RELU */
+    enum dl2_smooth smooth;         /* SMOOTH */
     struct dl2_graph_window window;
     unsigned groups;
     unsigned rows;  /* LINEAR: a sample's, each multiplied by itself */
     unsigned heads; /* ATTENTION */
     float rate, epsilon;
     unsigned number; /* of dropout layers: names the random stream */
+    bool samples;    /* DROPOUT: drops whole samples */
 };
 
 struct dl2_value {
@@ -88,8 +91,11 @@ enum dl2_init {
     DL2_INIT_HE_FAN_OUT,     /* N(0, 2 / fan_out): He et al. 2015, as torchvision has it */
     DL2_INIT_NORMAL,         /* N(0, 0.01^2): torchvision's linear layers of VGG, MobileNet;
                                 N(0, 0.02^2): its positions of ViT */
+    DL2_INIT_HE_FAN_IN,      /* N(0, 2 / fan_in): torchvision's DenseNet */
+    DL2_INIT_HE_UNIFORM,     /* U(-1, 1) * sqrt(6 / fan_in): torchvision's SqueezeNet */
     DL2_INIT_UNIFORM_WEIGHT, /* U(-1, 1) / sqrt(fan_in), biases 0 */
-    DL2_INIT_LECUN,          /* N(0, 1 / fan_in): torchvision's patches of ViT */
+    DL2_INIT_UNIFORM_OUT, /* U(-1, 1) / sqrt(fan_out), biases 0: the last layer of EfficientNet */
+    DL2_INIT_LECUN,       /* N(0, 1 / fan_in): torchvision's patches of ViT */
     DL2_INIT_XAVIER_UNIFORM, /* U(-1, 1) * sqrt(6 / (fan_in + fan_out)): Glorot, Bengio 2010 */
     DL2_INIT_CONSTANT,
 };
@@ -146,6 +152,10 @@ int dl2_graph_conv_bias(struct dl2_graph *graph, const char *name, int in, unsig
 /* Over clips. */
 int dl2_graph_clip_conv(struct dl2_graph *graph, const char *name, int in, unsigned channels,
                         const struct dl2_graph_window *window, bool bias, enum dl2_init init);
+/* In groups, without a bias. */
+int dl2_graph_grouped(struct dl2_graph *graph, const char *name, int in, unsigned channels,
+                      unsigned kernel, unsigned stride, unsigned pad, unsigned groups,
+                      enum dl2_init init);
 /* A depthwise convolution, without a bias. */
 int dl2_graph_depthwise(struct dl2_graph *graph, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init);
@@ -162,16 +172,25 @@ int dl2_graph_norm_layer(struct dl2_graph *graph, int parameters, int in, int re
 int dl2_graph_norm(struct dl2_graph *graph, const char *name, int in,
                    enum dl2_activation activation);
 
-/* Ends the layer of `in`, a convolution or a linear layer with a bias that nothing has used yet,
- * with ReLU or ELU. Returns `in`. */
+/* Ends the layer of `in`, a convolution or a linear layer with a bias, or with ReLU an addition,
+ * that nothing has used yet, with ReLU or ELU. Returns `in`. */
 int dl2_graph_relu(struct dl2_graph *graph, int in);
 int dl2_graph_elu(struct dl2_graph *graph, int in);
 int dl2_graph_max_pool(struct dl2_graph *graph, int in, unsigned kernel, unsigned stride,
                        unsigned pad);
+/* Rounds the number of windows up, without padding: PyTorch's ceil_mode. No stride beyond the
+ * kernel. */
+int dl2_graph_max_pool_up(struct dl2_graph *graph, int in, unsigned kernel, unsigned stride);
 int dl2_graph_clip_max_pool(struct dl2_graph *graph, int in, const struct dl2_graph_window *window);
 /* Over all frames of a clip. */
 int dl2_graph_average_pool(struct dl2_graph *graph, int in, unsigned height, unsigned width);
+/* Fails where halving `in` would leave a row or a column out. */
+int dl2_graph_halve(struct dl2_graph *graph, int in);
 int dl2_graph_dropout(struct dl2_graph *graph, int in, float rate);
+/* Drops whole samples (stochastic depth: Huang et al. 2016). */
+int dl2_graph_drop_samples(struct dl2_graph *graph, int in, float rate);
+/* Multiplies each channel of a sample by 1 / (1 + exp(-gates)). */
+int dl2_graph_gate(struct dl2_graph *graph, int in, int gates);
 /* Flattens its input; has a bias. */
 int dl2_graph_linear(struct dl2_graph *graph, const char *name, int in, unsigned out,
                      enum dl2_init init);
@@ -191,11 +210,11 @@ int dl2_graph_token_linear(struct dl2_graph *graph, const char *name, int in, un
 int dl2_graph_layer_norm(struct dl2_graph *graph, const char *name, int in, float epsilon);
 /* `in` has queries, keys and values side by side: 3 * channels. */
 int dl2_graph_attention(struct dl2_graph *graph, int in, unsigned heads);
-int dl2_graph_gelu(struct dl2_graph *graph, int in);
+int dl2_graph_smooth(struct dl2_graph *graph, enum dl2_smooth kind, int in);
 /*
  * a + b. The gradients of both share memory, which the layer that runs backward first must not
- * change: so `b` must be the result of a convolution or a linear layer, and `a` must have been used
- * before.
+ * change: so `b` must be the result of a convolution, a linear layer, a gate or dropped samples,
+ * and `a` must have been used before.
  */
 int dl2_graph_add(struct dl2_graph *graph, int a, int b);
 /* Only the first token. */
@@ -228,6 +247,9 @@ void dl2_graph_free(struct dl2_graph *graph);
 /* The work of convolutions, linear layers and attention, for one image or clip, forward: nearly
  * all there is. */
 double dl2_graph_multiply_adds(const struct dl2_graph *graph);
+
+/* The last layer that has tensors: the one that knows the classes. */
+size_t dl2_graph_head(const struct dl2_graph *graph);
 
 /* For messages: the name of its first tensor, or else its kind. */
 const char *dl2_graph_layer_name(const struct dl2_graph *graph, const struct dl2_layer *layer);

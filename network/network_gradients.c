@@ -10,7 +10,7 @@
 
 size_t dl2_network_first_trained(const struct dl2_network *net)
 {
-    return net->frozen ? net->view->graph.layer_count - 1 : 0;
+    return net->frozen ? dl2_graph_head(&net->view->graph) : 0;
 }
 
 size_t dl2_network_trained_from(const struct dl2_network *net, bool decays)
@@ -19,7 +19,7 @@ size_t dl2_network_trained_from(const struct dl2_network *net, bool decays)
     const size_t begin = decays ? 0 : graph->decayed;
     const size_t end = decays ? graph->decayed : graph->parameters;
     size_t from = net->frozen ? end : begin;
-    for (int t = graph->layers[graph->layer_count - 1].tensor, last = t + 2; t < last; t++)
+    for (int t = graph->layers[dl2_graph_head(graph)].tensor, last = t + 2; t < last; t++)
         if (graph->tensors[t].offset >= begin && graph->tensors[t].offset < from)
             from = graph->tensors[t].offset;
     return from;

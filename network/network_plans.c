@@ -109,9 +109,10 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_DROPOUT:
     case DL2_LAYER_ADD:
-    case DL2_LAYER_GELU:
+    case DL2_LAYER_SMOOTH:
     case DL2_LAYER_TOKENS:
     case DL2_LAYER_CONCAT:
+    case DL2_LAYER_GATE:
         break;
     }
     return DL2_OK;

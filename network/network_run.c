@@ -49,7 +49,24 @@ static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *ne
     return (struct dl2_tokens_shape){set->count, out->sides.height, out->channels};
 }
 
+static struct dl2_gate_shape network_gate_shape(const struct dl2_network *net,
+                                                const struct dl2_plan_set *set,
+                                                const struct dl2_layer *layer)
+{
+    const struct dl2_value *out = &net->view->graph.values[layer->out];
+    return (struct dl2_gate_shape){set->count, dl2_sides_count(out->sides), out->channels};
+}
+
 /* -- layers -- */
+
+/* Forward, x to y; backward, dy to dx. */
+static void network_dropout(const struct dl2_network *net, const struct dl2_layer *layer,
+                            const void *from, void *to, size_t count)
+{
+    const size_t each = layer->samples ? net->view->graph.values[layer->out].size : 1;
+    net->device->ops->dropout(net->device, from, to, count, each, layer->rate, net->config.seed,
+                              layer->number);
+}
 
 /* Names what was called since the last mark. `layer`: NULL: of no layer. */
 static void network_mark(const struct dl2_network *net, const struct dl2_layer *layer,
@@ -138,11 +155,16 @@ static void network_forward_layer(struct dl2_network *net, const struct dl2_plan
         ops->pool_forward(plan->pool, x, y);
         break;
     case DL2_LAYER_ADD:
-        ops->add(device, x, residual, y, count);
+        ops->add(device, x, residual, layer->activation, y, count);
         break;
-    case DL2_LAYER_GELU:
-        ops->gelu(device, x, y, count);
+    case DL2_LAYER_SMOOTH:
+        ops->smooth(device, layer->smooth, x, y, count);
         break;
+    case DL2_LAYER_GATE: {
+        const struct dl2_gate_shape shape = network_gate_shape(net, set, layer);
+        ops->gate(device, &shape, x, residual, y);
+        break;
+    }
     case DL2_LAYER_LAYER_NORM:
         ops->layer_norm_forward(plan->layer_norm, x, network_tensor_at(net, t),
                                 network_tensor_at(net, t + 1), y);
@@ -169,7 +191,7 @@ static void network_forward_layer(struct dl2_network *net, const struct dl2_plan
         break;
     case DL2_LAYER_DROPOUT:
         if (train)
-            ops->dropout(device, x, y, count, layer->rate, net->config.seed, layer->number);
+            network_dropout(net, layer, x, y, count);
         else
             ops->copy(device, y, x, count * dl2_element_size(device->element));
         break;
@@ -197,7 +219,7 @@ static void network_gradients_of(struct dl2_network *net, const struct dl2_layer
     if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_INSTANCE_NORM)
         return;
     if (*dy2)
-        ops->add(net->device, *dy, *dy2, *dy, count);
+        ops->add(net->device, *dy, *dy2, DL2_IDENTITY, *dy, count);
     if (layer->activation != DL2_IDENTITY)
         ops->activate_backward(net->device, layer->activation, y, *dy, *dy, count);
 }
@@ -249,9 +271,17 @@ static void network_backward_layer(struct dl2_network *net, const struct dl2_pla
         break;
     case DL2_LAYER_ADD: /* dy is the gradient of both */
         break;
-    case DL2_LAYER_GELU:
-        ops->gelu_backward(device, x, dy, dx, count);
+    case DL2_LAYER_SMOOTH:
+        ops->smooth_backward(device, layer->smooth, x, dy, dx, count);
         break;
+    case DL2_LAYER_GATE: {
+        const struct dl2_gate_shape shape = network_gate_shape(net, set, layer);
+        const int gates = layer->residual;
+        ops->gate_backward(
+            device, &shape, x, network_value_at(net, gates, true), dy, dx,
+            network_buffer_at(net, net->view->graph.values[gates].gradient[layer->residual_use]));
+        break;
+    }
     case DL2_LAYER_LAYER_NORM:
         ops->layer_norm_backward(plan->layer_norm, x, dy, network_tensor_at(net, t), dx,
                                  network_gradient_at(net, t), network_gradient_at(net, t + 1),
@@ -282,7 +312,7 @@ static void network_backward_layer(struct dl2_network *net, const struct dl2_pla
         network_split(net, set, layer, dy);
         break;
     case DL2_LAYER_DROPOUT:
-        ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
+        network_dropout(net, layer, dy, dx, count);
         break;
     }
 }

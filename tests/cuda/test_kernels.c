@@ -217,9 +217,11 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
         sum[i] *= 0.25f;
     equal("scale", wide, sum, n);
 
-    ref->ops->add(ref, a, b, want, n);
-    RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
-    near("add", element, y, want, n, 1);
+    for (int activation = DL2_IDENTITY; activation <= DL2_RELU; activation++) {
+        ref->ops->add(ref, a, b, activation, want, n);
+        RUN(dl2_gpu_add(element, la, lb, activation, y, n, NULL));
+        near("add", element, y, want, n, 1);
+    }
     for (int activation = DL2_IDENTITY; activation <= DL2_RELU6; activation++) {
         for (size_t i = 0; i < n; i++)
             want[i] = activation && a[i] < 0 ? 0 : activation == DL2_RELU6 && a[i] > 6 ? 6 : a[i];
@@ -232,18 +234,20 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
         RUN(dl2_gpu_activate_backward(element, activation, z, y, y, n, NULL));
         near("activate_backward in place", element, y, sum, n, 0);
     }
-    ref->ops->gelu(ref, a, want, n);
-    RUN(dl2_gpu_gelu(element, la, z, n, NULL));
-    near("gelu", element, z, want, n, 1);
-    ref->ops->gelu_backward(ref, a, b, sum, n);
-    RUN(dl2_gpu_gelu_backward(element, la, lb, y, n, NULL));
-    near("gelu_backward", element, y, sum, n, 1);
-    memcpy(y, lb, n * dl2_element_size(element));
-    RUN(dl2_gpu_gelu_backward(element, la, y, y, n, NULL));
-    near("gelu_backward in place", element, y, sum, n, 1);
-    memcpy(z, la, n * dl2_element_size(element));
-    RUN(dl2_gpu_gelu(element, z, z, n, NULL));
-    near("gelu in place", element, z, want, n, 1);
+    for (int kind = DL2_GELU; kind <= DL2_SILU; kind++) {
+        ref->ops->smooth(ref, kind, a, want, n);
+        RUN(dl2_gpu_smooth(element, kind, la, z, n, NULL));
+        near("smooth", element, z, want, n, 1);
+        ref->ops->smooth_backward(ref, kind, a, b, sum, n);
+        RUN(dl2_gpu_smooth_backward(element, kind, la, lb, y, n, NULL));
+        near("smooth_backward", element, y, sum, n, 1);
+        memcpy(y, lb, n * dl2_element_size(element));
+        RUN(dl2_gpu_smooth_backward(element, kind, la, y, y, n, NULL));
+        near("smooth_backward in place", element, y, sum, n, 1);
+        memcpy(z, la, n * dl2_element_size(element));
+        RUN(dl2_gpu_smooth(element, kind, z, z, n, NULL));
+        near("smooth in place", element, z, want, n, 1);
+    }
     RUN(dl2_gpu_noise(element, y, n, NULL));
     dl2_elements_to_floats(element, y, wide, n);
     for (size_t i = 0; i < n; i++)
@@ -262,8 +266,8 @@ static void elementwise(enum dl2_element element)
     float *a = fresh(n), *b = fresh(n), *want = fresh(n);
     void *la = low_precision(element, a, n, 0), *lb = low_precision(element, b, n, 1);
     void *y = room(element, n, 2);
-    ref->ops->add(ref, a, b, want, n);
-    RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
+    ref->ops->add(ref, a, b, DL2_IDENTITY, want, n);
+    RUN(dl2_gpu_add(element, la, lb, DL2_IDENTITY, y, n, NULL));
     near("add, unlike", element, y, want, n, 1);
 }
 
@@ -271,7 +275,7 @@ static void elementwise(enum dl2_element element)
 static void dropout(enum dl2_element element)
 {
     static const float rates[] = {0, 0.1f, 0.5f, 0.75f};
-    size_t n = 4096 * 2 + 77;
+    const size_t n = 17 * 487; /* beyond two blocks of numbers */
     for (size_t misfit = 0; misfit < 2; misfit++)
         for (int r = 0; r < 4; r++) {
             float *x = fresh(n), *want = fresh(n);
@@ -280,14 +284,38 @@ static void dropout(enum dl2_element element)
             state->params.step = r == 2 ? (uint64_t)7 << 33 : 12;
             ref->ops->set_step_params(ref, &state->params);
             uint64_t seed = 0x123456789abcdef0u, layer = r == 3 ? 0xfedc : 3;
-            ref->ops->dropout(ref, x, want, n, rates[r], seed, layer);
-            RUN(dl2_gpu_dropout(element, lx, y, n, rates[r], seed, layer, state, NULL));
+            const size_t each = r == 1 ? 17 : 1;
+            ref->ops->dropout(ref, x, want, n, each, rates[r], seed, layer);
+            RUN(dl2_gpu_dropout(element, lx, y, n, each, rates[r], seed, layer, state, NULL));
             void *rounded = low_precision(element, want, n, 0);
             (void)rounded;
             dl2_elements_to_floats(element, y, got, n);
             equal("dropout", got, want, n);
             free_all();
         }
+}
+
+static void gates(enum dl2_element element)
+{
+    static const struct dl2_gate_shape shapes[] = {
+        {2, 3, 5}, {1, 1, 1}, {3, 1, 40}, {2, 17, 72}, {5, 9, 16}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const struct dl2_gate_shape s = shapes[i];
+        const size_t few = (size_t)s.batch * s.channels, n = few * s.rows;
+        float *x = fresh(n), *g = fresh(few), *dy = fresh(n), *want = fresh(n),
+              *dgates = fresh(few);
+        void *lx = low_precision(element, x, n, 0), *lg = low_precision(element, g, few, 0);
+        void *ldy = low_precision(element, dy, n, 0);
+        void *y = room(element, n, 0), *small = room(element, few, 0);
+        ref->ops->gate(ref, &s, x, g, want);
+        RUN(dl2_gpu_gate(element, &s, lx, lg, y, NULL));
+        near("gate", element, y, want, n, 1);
+        ref->ops->gate_backward(ref, &s, x, g, dy, want, dgates);
+        RUN(dl2_gpu_gate_backward(element, &s, lx, lg, ldy, y, small, NULL));
+        near("gate backward", element, y, want, n, 1);
+        near("gate's own gradient", element, small, dgates, few, 1);
+        free_all();
+    }
 }
 
 /* -- optimiser -- */
@@ -1019,6 +1047,7 @@ int main(void)
     static const struct kernels all[] = {
         {"elementwise", elementwise},
         {"dropout", dropout},
+        {"gates", gates},
         {"optimiser", optimiser},
         {"two_moments", optimisers_of_two_moments},
         {"clip", clip},

@@ -69,27 +69,32 @@ void activations(void **state)
 }
 
 /* Against libm, with a relative error where that is small, too: far below zero. */
-void gelu_near_and_far(void **state)
+void smooth_near_and_far(void **state)
 {
     (void)state;
-    static const size_t count = 36001;
-    struct op op = gelu_op(&count);
-    for (size_t i = 0; i < count; i++) {
-        op.in[0][i] = (float)i / 2000 - 9;
-        op.dy[i] = 1;
-    }
-    for (size_t k = 1; k < subject_count; k++) {
-        const double more = tolerance_of(&subjects[k], 0);
-        round_to(&subjects[k], op.in[0], count);
-        op.run(&op, subjects[k].device);
+    static const struct smooth_case cases[] = {{DL2_GELU, 36001}, {DL2_SILU, 36001}};
+    for (int c = 0; c < 2; c++) {
+        const size_t count = cases[c].count;
+        struct op op = smooth_op(&cases[c]);
         for (size_t i = 0; i < count; i++) {
-            const double x = op.in[0][i], share = erfc(-x / sqrt(2)) / 2;
-            const double slope = share + x * exp(-x * x / 2) / sqrt(2 * M_PI);
-            assert_true(fabs(op.y[i] - x * share) <= (4e-6 + more) * fabs(x * share) + more);
-            assert_true(fabs(op.gradient[0][i] - slope) <= 5e-7 + 2 * more);
+            op.in[0][i] = (float)i / 2000 - 9;
+            op.dy[i] = 1;
         }
+        for (size_t k = 1; k < subject_count; k++) {
+            const double more = tolerance_of(&subjects[k], 0);
+            round_to(&subjects[k], op.in[0], count);
+            op.run(&op, subjects[k].device);
+            for (size_t i = 0; i < count; i++) {
+                const double x = op.in[0][i], s = 1 / (1 + exp(-x));
+                const double share = c ? s : erfc(-x / sqrt(2)) / 2;
+                const double density = c ? s * (1 - s) : exp(-x * x / 2) / sqrt(2 * M_PI);
+                const double slope = share + x * density;
+                assert_true(fabs(op.y[i] - x * share) <= (4e-6 + more) * fabs(x * share) + more);
+                assert_true(fabs(op.gradient[0][i] - slope) <= 5e-7 + 2 * more);
+            }
+        }
+        op_free(&op);
     }
-    op_free(&op);
 }
 
 /* ELU as batch norm ends with it, against libm: near 0, where exp(x) - 1 would lose digits, far
@@ -246,7 +251,7 @@ void dropout_is_the_same_everywhere(void **state)
         void *from = hold(d, ELEMENTS, x, NULL, count);
         void *to = hold(d, ELEMENTS, x, k ? got : want, count);
         d->ops->set_step_params(d, &(struct dl2_step_params){.step = 11});
-        d->ops->dropout(d, from, to, count, 0.25f, 7, 1);
+        d->ops->dropout(d, from, to, count, 1, 0.25f, 7, 1);
         finish(d);
         if (k && d->element == DL2_ELEMENT_F32)
             assert_memory_equal(want, got, count * F);
@@ -263,6 +268,44 @@ void dropout_is_the_same_everywhere(void **state)
     free(x);
     free(want);
     free(got);
+}
+
+/* Whole samples, by the numbers that elements have otherwise: beyond a block of them, too. */
+void runs_are_dropped_whole(void **state)
+{
+    (void)state;
+    enum { EACH = 7, RUNS = 4096 + 300, COUNT = EACH * RUNS };
+    float *ones = fresh(COUNT), *want = fresh(RUNS), *got = fresh(COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        ones[i] = 1;
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_device *d = subjects[k].device;
+        d->ops->set_step_params(d, &(struct dl2_step_params){.step = 5});
+        void *x = hold(d, ELEMENTS, ones, NULL, COUNT), *y = hold(d, ELEMENTS, ones, got, COUNT);
+        void *each = hold(d, ELEMENTS, want, want, RUNS);
+        d->ops->dropout(d, x, y, COUNT, EACH, 0.25f, 9, 2);
+        d->ops->dropout(d, x, each, RUNS, 1, 0.25f, 9, 2);
+        finish(d);
+        for (size_t i = 0; i < COUNT; i++)
+            assert_true(got[i] == want[i / EACH]);
+        assert_true(want[RUNS - 1] == 0 || want[RUNS - 1] > 1.3f);
+    }
+    free(ones);
+    free(want);
+    free(got);
+}
+
+void sums_end_with_relu(void **state)
+{
+    (void)state;
+    float a[5] = {1, -2, 3, NAN, 0}, b[5] = {2, 1, -3, 1, -1}, y[5];
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_device *d = subjects[k].device;
+        d->ops->add(d, hold(d, ELEMENTS, a, NULL, 5), hold(d, ELEMENTS, b, NULL, 5), DL2_RELU,
+                    hold(d, ELEMENTS, y, y, 5), 5);
+        finish(d);
+        assert_true(y[0] == 3 && y[1] == 0 && y[2] == 0 && isnan(y[3]) && y[4] == 0);
+    }
 }
 
 void ingest(void **state)
@@ -628,7 +671,7 @@ void recordings(void **state)
                 ops->replay(recording);
             } else {
                 ops->conv_forward(conv, x, w, NULL, y);
-                ops->dropout(d, y, y, outs, 0.5f, 1, 0);
+                ops->dropout(d, y, y, outs, 1, 0.5f, 1, 0);
             }
             if (step == 1) {
                 recording = ops->record_end(d);
@@ -636,7 +679,7 @@ void recordings(void **state)
             }
         }
         ops->conv_forward(conv, x2, w, NULL, again);
-        ops->dropout(d, again, again, outs, 0.5f, 1, 0);
+        ops->dropout(d, again, again, outs, 1, 0.5f, 1, 0);
         finish(d);
         near(subjects[k].name, "a replay", direct, replayed, outs, 0);
         ops->recording_free(recording);

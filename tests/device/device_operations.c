@@ -267,8 +267,8 @@ static void run_activation(const struct op *op, struct dl2_device *d)
          *sum = hold(d, ELEMENTS, op->y, op->y, count);
     d->ops->activate_backward(d, activation, y, dy, dx, count);
     d->ops->activate_backward(d, activation, y, dy, dy, count); /* in place */
-    d->ops->add(d, dy, y, sum, count);
-    d->ops->add(d, sum, dy, sum, count);
+    d->ops->add(d, dy, y, DL2_IDENTITY, sum, count);
+    d->ops->add(d, sum, dy, DL2_IDENTITY, sum, count);
     finish(d);
 }
 
@@ -289,23 +289,50 @@ struct op activation_op(const void *shape)
     return op;
 }
 
-static void run_gelu(const struct op *op, struct dl2_device *d)
+static void run_smooth(const struct op *op, struct dl2_device *d)
 {
+    const struct smooth_case *test = op->shape;
     const bool in_place = op->again;
     const size_t count = op->out_count;
     void *x = hold(d, ELEMENTS, op->in[0], in_place ? op->y : NULL, count);
     void *dy = hold(d, ELEMENTS, op->dy, in_place ? op->gradient[0] : NULL, count);
     void *y = in_place ? x : hold(d, ELEMENTS, op->y, op->y, count);
-    d->ops->gelu_backward(d, x, dy, in_place ? dy : hold_gradient(op, d, ELEMENTS, 0), count);
-    d->ops->gelu(d, x, y, count);
+    d->ops->smooth_backward(d, test->kind, x, dy, in_place ? dy : hold_gradient(op, d, ELEMENTS, 0),
+                            count);
+    d->ops->smooth(d, test->kind, x, y, count);
     finish(d);
 }
 
-struct op gelu_op(const void *shape)
+struct op smooth_op(const void *shape)
 {
-    const size_t count = *(const size_t *)shape;
-    return op_of((struct op){
-        .name = "gelu", .run = run_gelu, .shape = shape, .counts = {count}, .out_count = count});
+    const struct smooth_case *test = shape;
+    return op_of((struct op){.name = test->kind == DL2_GELU ? "gelu" : "silu",
+                             .run = run_smooth,
+                             .shape = shape,
+                             .counts = {test->count},
+                             .out_count = test->count});
+}
+
+static void run_gate(const struct op *op, struct dl2_device *d)
+{
+    const size_t count = op->out_count;
+    void *x = hold_in(op, d, ELEMENTS, 0), *gates = hold_in(op, d, ELEMENTS, 1);
+    void *dy = hold(d, ELEMENTS, op->dy, NULL, count);
+    void *dx = hold_gradient(op, d, ELEMENTS, 0), *dgates = hold_gradient(op, d, ELEMENTS, 1);
+    d->ops->gate(d, op->shape, x, gates, hold(d, ELEMENTS, op->y, op->y, count));
+    d->ops->gate_backward(d, op->shape, x, gates, dy, dx, dgates);
+    finish(d);
+}
+
+static struct op gate_op(const void *shape)
+{
+    const struct dl2_gate_shape *s = shape;
+    const size_t gates = (size_t)s->batch * s->channels;
+    return op_of((struct op){.name = "gate",
+                             .run = run_gate,
+                             .shape = s,
+                             .counts = {gates * s->rows, gates},
+                             .out_count = gates * s->rows});
 }
 
 static void run_layer_norm(const struct op *op, struct dl2_device *d)
@@ -542,6 +569,7 @@ static const struct dl2_linear_shape linears[] = {{1, 1, 1, true},
 static const struct dl2_pool_shape pools[] = {
     FLAT_POOL(DL2_POOL_MAX, 2, 5, 4, 3, 2, 2, 2, 2, 2, 2, 0, 0),
     FLAT_POOL(DL2_POOL_MAX, 1, 7, 5, 2, 4, 3, 3, 3, 2, 2, 1, 1),
+    FLAT_POOL(DL2_POOL_MAX, 2, 6, 4, 2, 3, 2, 3, 3, 2, 2, 0, 0), /* rounded up */
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 2, 5, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 7, 2, 3, 4, 0, 0, 0, 0, 0, 0),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0),
@@ -550,6 +578,7 @@ static const struct dl2_pool_shape pools[] = {
     {DL2_POOL_ADAPTIVE_AVERAGE, 1, {3, 4, 2}, 1, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
     {DL2_POOL_ADAPTIVE_AVERAGE, 1, {5, 3, 4}, 2, {3, 2, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
     FLAT_POOL(DL2_POOL_MAX, 3, 31, 29, 17, 15, 14, 3, 3, 2, 2, 0, 0),
+    FLAT_POOL(DL2_POOL_MAX, 3, 30, 26, 16, 15, 13, 3, 3, 2, 2, 0, 0),
     FLAT_POOL(DL2_POOL_MAX, 2, 16, 16, 32, 8, 8, 3, 3, 2, 2, 1, 1),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 7, 8, 8, 65, 1, 1, 0, 0, 0, 0, 0, 0),
     {DL2_POOL_MAX, 2, {9, 21, 20}, 33, {9, 10, 10}, {1, 2, 2}, {1, 2, 2}, {0, 0, 0}},
@@ -588,9 +617,19 @@ static const struct norm_case norms[] = {
     {{333, 96, 1e-5f, 0.1f, DL2_ELU, true, false}, true, true},
 };
 
-static const size_t gelus[] = {100, 50021};
+static const struct smooth_case smooths[] = {
+    {DL2_GELU, 100}, {DL2_SILU, 100}, {DL2_GELU, 50021}, {DL2_SILU, 50021}};
 
-static void prepare_gelu(struct op *op, enum purpose purpose)
+static const struct dl2_gate_shape gates[] = {{2, 3, 5},   {1, 1, 1},     {3, 1, 300},
+                                              {4, 33, 24}, {5, 200, 320}, {2, 97, 7}};
+
+static void prepare_gate(struct op *op, enum purpose purpose)
+{
+    for (size_t i = 0; i < op->counts[1]; i++) /* shut and open, too */
+        op->in[1][i] *= purpose == DIFFERENCES ? 2 : i % 3 == 0 ? 1000 : 5;
+}
+
+static void prepare_smooth(struct op *op, enum purpose purpose)
 {
     for (size_t i = 0; i < op->out_count; i++) /* far out, too: 0 and x */
         op->in[0][i] *= purpose == DIFFERENCES ? 4 : i % 100 == 0 ? 1000 : 6;
@@ -637,12 +676,14 @@ const struct operation convolution_operation = {"convolution", conv_op, SHAPES(c
                                                 2e-5,          2e-6,    NULL};
 const struct operation linear_operation = {"linear", linear_op, SHAPES(linears), 3, 1, 2e-5,
                                            2e-6,     NULL};
-const struct operation pooling_operation = {"pooling", pool_op, SHAPES(pools), 9,
+const struct operation pooling_operation = {"pooling", pool_op, SHAPES(pools), 10,
                                             0.25,      1e-4,    1e-6,          prepare_pool};
 const struct operation batch_norm_operation = {"batch_norm", norm_op, SHAPES(norms), 8,
                                                4e-3,         4e-3,    2e-5,          NULL};
-const struct operation gelu_operation = {"gelu", gelu_op, SHAPES(gelus), 1,
-                                         1e-3,   1e-3,    1e-6,          prepare_gelu};
+const struct operation smooth_operation = {"smooth", smooth_op, SHAPES(smooths), 2, 1e-3,
+                                           1e-3,     1e-6,      prepare_smooth};
+const struct operation gate_operation = {"gate", gate_op, SHAPES(gates), 3,
+                                         1e-3,   1e-3,    2e-6,          prepare_gate};
 const struct operation layer_norm_operation = {
     "layer_norm", layer_norm_op, SHAPES(layer_norms), 2, 1e-3, 2e-3, 1e-5, NULL};
 const struct operation attention_operation = {
@@ -686,7 +727,7 @@ void devices(void **state)
 void not_a_number(void **state)
 {
     const struct operation *operation = *state;
-    struct op op = nth_op(operation, operation == &gelu_operation ? 0 : 3, ONCE);
+    struct op op = nth_op(operation, operation == &smooth_operation ? 0 : 3, ONCE);
     /* A key of attention: one score of many. */
     op.in[0][operation == &attention_operation ? attentions[3].channels + 1 : 1] = NAN;
     for (size_t k = 1; k < subject_count; k++) {

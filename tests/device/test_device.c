@@ -21,13 +21,16 @@ static const struct test {
     const struct operation *of;
 } tests[] = {
     {"activation", "activations", activations, NULL},
-    {"gelu", "gelu", devices, &gelu_operation},
-    {"gelu", "gelu_near_and_far", gelu_near_and_far, NULL},
+    {"activation", "sums_end_with_relu", sums_end_with_relu, NULL},
+    {"smooth", "smooth", devices, &smooth_operation},
+    {"smooth", "smooth_near_and_far", smooth_near_and_far, NULL},
     {"activation", "elu_near_and_far", elu_near_and_far, NULL},
-    {"gelu", "gelu_of_no_number", not_a_number, &gelu_operation},
+    {"smooth", "smooth_of_no_number", not_a_number, &smooth_operation},
+    {"gate", "gate", devices, &gate_operation},
     {"ingest", "ingest", ingest, NULL},
     {"ingest_of_floats", "ingest", ingest_of_floats, NULL},
     {"dropout", "dropout_is_the_same_everywhere", dropout_is_the_same_everywhere, NULL},
+    {"dropout", "runs_are_dropped_whole", runs_are_dropped_whole, NULL},
     {"linear", "linear", devices, &linear_operation},
     {"convolution", "convolution", devices, &convolution_operation},
     {"batch_norm", "batch_norm", devices, &batch_norm_operation},
@@ -83,10 +86,10 @@ static int test_gradients(void)
 {
     static const struct operation *const all[] = {
         &convolution_operation, &linear_operation, &pooling_operation,
-        &batch_norm_operation,  &gelu_operation,   &layer_norm_operation,
+        &batch_norm_operation,  &smooth_operation, &layer_norm_operation,
         &attention_operation,   &tokens_operation, &loss_operation,
         &transposed_operation,  &concat_operation, &instance_norm_operation,
-        &dice_operation};
+        &dice_operation,        &gate_operation};
     enum { ALL = sizeof all / sizeof all[0] };
     struct CMUnitTest units[ALL + 1] = {[ALL] = unit("elements", elements, NULL)};
     for (size_t i = 0; i < ALL; i++)

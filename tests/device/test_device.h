@@ -121,6 +121,11 @@ struct norm_case {
     bool two_gradients, in_place;
 };
 
+struct smooth_case {
+    enum dl2_smooth kind;
+    size_t count;
+};
+
 struct loss_case {
     struct dl2_loss_shape shape;
     const int32_t *labels;
@@ -131,7 +136,7 @@ struct loss_case {
 /* Operations of a shape, with random tensors. */
 struct op norm_op(const void *shape);
 struct op activation_op(const void *shape);
-struct op gelu_op(const void *shape);
+struct op smooth_op(const void *shape);
 struct op layer_norm_op(const void *shape);
 struct op attention_op(const void *shape);
 struct op loss_op(const void *shape);
@@ -159,8 +164,8 @@ struct operation {
 };
 
 extern const struct operation convolution_operation, linear_operation, pooling_operation,
-    batch_norm_operation, gelu_operation, layer_norm_operation, attention_operation,
-    tokens_operation, loss_operation;
+    batch_norm_operation, smooth_operation, gate_operation, layer_norm_operation,
+    attention_operation, tokens_operation, loss_operation;
 /* -- device_dense.c -- */
 extern const struct operation transposed_operation, instance_norm_operation, concat_operation,
     dice_operation;
@@ -177,7 +182,7 @@ void not_a_number(void **state);
 void norm_one_row(void **state);
 void norm_eval(void **state);
 void activations(void **state);
-void gelu_near_and_far(void **state);
+void smooth_near_and_far(void **state);
 void elu_near_and_far(void **state);
 void layer_norm_constant_rows(void **state);
 void attention_to_all_alike(void **state);
@@ -185,6 +190,8 @@ void attention_is_exponential(void **state);
 void loss_by_hand(void **state);
 void loss_of_no_number(void **state);
 void dropout_is_the_same_everywhere(void **state);
+void runs_are_dropped_whole(void **state);
+void sums_end_with_relu(void **state);
 void ingest(void **state);
 void ingest_of_floats(void **state);
 void optimisers(void **state);

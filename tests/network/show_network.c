@@ -9,11 +9,12 @@
  *     show_network adamw ...                                    the same
  *
  * SIZE is PIXELS, or FRAMESxPIXELS of clips. FILE may be "-": fresh weights. Images and labels are
- * compare_torchvision.py's.
+ * compare_torchvision.py's. Dropout drops nothing in these steps: other programs draw otherwise.
  */
 #include "common/memory.h"
 #include "network/arch.h"
 #include "network/graph.h"
+#include "network/network_state.h"
 #include "network/weights.h"
 
 #include <stdio.h>
@@ -62,6 +63,8 @@ static int train(struct dl2_network *network, const struct dl2_network_input *in
 {
     struct dl2_update update = {
         .rate = 3e-5f, .momentum = 0.9f, .weight_decay = 1e-3f, .beta2 = 0.99f, .epsilon = 1e-8f};
+    for (size_t i = 0; i < network->view->graph.layer_count; i++)
+        network->view->graph.layers[i].rate = 0;
     for (uint64_t i = 0; i < STEPS; i++) {
         update.number = i + 1;
         const struct dl2_network_step step = {i, 1, false, false};

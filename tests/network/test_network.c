@@ -1026,6 +1026,14 @@ static void architectures(void **state)
         {"vgg16", 32, 138357544, "features.28.bias", {512}},
         {"vgg16_bn", 32, 138365992, "features.41.running_mean", {512}},
         {"mobilenet_v2", 32, 3504872, "features.17.conv.1.0.weight", {960, 1, 3, 3}},
+        {"resnext50_32x4d", 32, 25028904, "layer4.0.conv2.weight", {1024, 32, 3, 3}},
+        {"resnext101_32x8d", 32, 88791336, "layer1.0.conv2.weight", {256, 8, 3, 3}},
+        {"seresnext50_32x4d", 32, 27559896, "layer4.2.se.fc1.weight", {128, 2048, 1, 1}},
+        {"efficientnet_b0", 32, 5288548, "features.6.0.block.2.fc1.weight", {28, 672, 1, 1}},
+        {"efficientnet_lite0", 32, 4652008, "blocks.6.0.conv_dw.weight", {1152, 1, 3, 3}},
+        {"densenet121", 32, 7978856, "features.norm5.running_mean", {1024}},
+        {"squeezenet1_0", 32, 1248424, "features.12.squeeze.weight", {64, 512, 1, 1}},
+        {"squeezenet1_1", 32, 1235496, "classifier.1.weight", {1000, 512, 1, 1}},
         {"vit_b_16", 224, 86567656, "encoder.pos_embedding", {1, 197, 768}},
         {"r3d_18", 112, 33679272, "stem.0.weight", {64, 3, 3, 7, 7}},
         {"convcolumn", 84, 9949800, "fc5.weight", {512, 12800}},
@@ -1064,10 +1072,13 @@ static void work_is_counted(void **state)
         unsigned pixels;
         double millions;
     } known[] = {
-        {"alexnet", 224, 714},    {"resnet18", 224, 1814},
-        {"resnet34", 224, 3664},  {"resnet50", 224, 4089},
-        {"vgg16", 224, 15470},    {"mobilenet_v2", 224, 301},
-        {"vit_b_16", 224, 17564}, {"resnet20", 32, 40.8},
+        {"alexnet", 224, 714},          {"resnet18", 224, 1814},
+        {"resnet34", 224, 3664},        {"resnet50", 224, 4089},
+        {"vgg16", 224, 15470},          {"mobilenet_v2", 224, 301},
+        {"vit_b_16", 224, 17564},       {"resnet20", 32, 40.8},
+        {"resnext50_32x4d", 224, 4230}, {"resnext101_32x8d", 224, 16414},
+        {"efficientnet_b0", 224, 386},  {"densenet121", 224, 2834},
+        {"squeezenet1_0", 224, 819},    {"squeezenet1_1", 224, 349},
         {"convnet", 64, 154.7}, /* 3.5 + 37.7 + 18.9 + 37.7 + 18.9 + 37.7 + 0.1 */
         {"resnet10", 64, 16.9},
     };
@@ -1137,6 +1148,40 @@ static void images_have_gradients(void **state)
         }
 }
 
+/* How the loss changes along the gradient of the images, with samples and elements that are dropped
+ * alike: what test_torchvision.sh, where nothing is dropped, does not see. */
+static void gradients_of_what_is_kept(void **state)
+{
+    enum { SIDE = 64, COUNT = BATCH * SIDE * SIDE * 3 };
+    static const char *const archs[] = {"efficientnet_b0", "squeezenet1_1", "seresnext50_32x4d"};
+    static float at[COUNT], gradient[COUNT];
+    const struct dl2_network_input input = {at, labels, BATCH, NULL, 1};
+    (void)state;
+    for (int a = 0; a < 3; a++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_device *device = opened(dl2_device_default(), 2);
+        struct dl2_network_config config = config_of(archs[a], SIDE, BATCH, 3);
+        double square = 0, losses[2];
+        config.floats = config.images_gradient = true;
+        struct dl2_network *net = created(device, &config);
+        for (size_t i = 0; i < COUNT; i++)
+            at[i] = (float)fill(i, 3);
+        one_step(net, &input, 7);
+        expect_ok(dl2_network_images_gradient(net, gradient, &error), &error);
+        for (size_t i = 0; i < COUNT; i++)
+            square += (double)gradient[i] * (double)gradient[i];
+        for (int side = 0; side < 2; side++) {
+            const double step = (side ? -1e-3 : 1e-3) / square;
+            for (size_t i = 0; i < COUNT; i++)
+                at[i] = (float)(fill(i, 3) + step * (double)gradient[i]);
+            losses[side] = one_step(net, &input, 7);
+        }
+        assert_true(fabs((losses[0] - losses[1]) / 2e-3 - 1) < 0.04);
+        dl2_network_destroy(net);
+        dl2_device_close(device);
+    }
+}
+
 static void what_makes_no_sense(void **state)
 {
     struct dl2_device *device = opened(dl2_device_default(), 1);
@@ -1191,6 +1236,7 @@ int main(void)
         cmocka_unit_test(architectures),
         cmocka_unit_test(work_is_counted),
         cmocka_unit_test(images_have_gradients),
+        cmocka_unit_test(gradients_of_what_is_kept),
         cmocka_unit_test(what_makes_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
