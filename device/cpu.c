@@ -82,8 +82,9 @@ void dl2_cpu_execute(struct dl2_cpu *cpu, const_dnnl_primitive_t primitive, int 
                   &cpu->base.failure);
 }
 
-int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
-                        dnnl_format_tag_t tag, struct dl2_error *error)
+int dl2_cpu_make_layout(dl2_layout *layout, dnnl_data_type_t type, int dims,
+                        const dnnl_dims_t sizes, dnnl_format_tag_t tag, struct dl2_error *error)
 {
-    return dl2_cpu_check(dl2_layout_create(layout, dims, sizes, tag), "describe a tensor", error);
+    return dl2_cpu_check(dl2_layout_create(layout, type, dims, sizes, tag), "describe a tensor",
+                         error);
 }

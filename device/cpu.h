@@ -24,6 +24,9 @@ struct dl2_cpu {
     size_t partial_period;
     float *gradient; /* of a layer's weight and bias, before it is added to another */
     size_t gradient_size;
+    bool bf16;       /* convolutions and linear layers multiply in it; tensors are float32 */
+    void *narrow[2]; /* of the layer that runs: its input and its result's gradient, in bf16 */
+    size_t narrow_size[2];
     struct dl2_reducer *reducer; /* NULL: alone */
 };
 
@@ -66,8 +69,8 @@ int dl2_cpu_out_of_memory(struct dl2_error *error, const char *what);
 /* "oneDNN cannot WHAT: ..." unless it could. */
 int dl2_cpu_check(dnnl_status_t status, const char *what, struct dl2_error *error);
 /* dl2_layout_create() with such an error. */
-int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
-                        dnnl_format_tag_t tag, struct dl2_error *error);
+int dl2_cpu_make_layout(dl2_layout *layout, dnnl_data_type_t type, int dims,
+                        const dnnl_dims_t sizes, dnnl_format_tag_t tag, struct dl2_error *error);
 /* Sizes along a window's axes, for oneDNN: without depth unless `deep`. */
 static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, struct dl2_sides sides)
 {

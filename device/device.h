@@ -75,7 +75,7 @@ struct dl2_device {
 enum dl2_precision {
     DL2_PRECISION_FP32,
     DL2_PRECISION_TF32, /* float32 in memory, tensor cores' 10 bits of mantissa in products */
-    DL2_PRECISION_BF16,
+    DL2_PRECISION_BF16, /* on the cpu device: float32 in memory, bf16 in products */
     DL2_PRECISION_FP16, /* with a loss scale, see check_gradients() */
 };
 

@@ -44,6 +44,8 @@ static void cpu_close(struct dl2_device *device)
         dnnl_engine_destroy(cpu->engine);
     free(cpu->partials);
     free(cpu->gradient);
+    free(cpu->narrow[0]);
+    free(cpu->narrow[1]);
     free(cpu);
 }
 
@@ -52,7 +54,16 @@ extern const struct dl2_device_class dl2_device_cpu;
 static int cpu_open(const struct dl2_device_options *options, struct dl2_device **out,
                     struct dl2_error *error)
 {
-    DL2_TRY(dl2_device_check_plain(&dl2_device_cpu, options, error));
+    struct dl2_device_options rest = options ? *options : (struct dl2_device_options){0};
+    const bool bf16 = rest.precision == DL2_PRECISION_BF16;
+    const unsigned amx = dnnl_cpu_isa_avx512_core_amx;
+    if (bf16 && ((unsigned)dnnl_get_effective_cpu_isa() & amx) != amx)
+        return dl2_error_set(
+            error, DL2_ERR_UNSUPPORTED,
+            "device cpu has bf16 where processors have AMX, and this one has none: "
+            "oneDNN's bf16 is slower than float32 there; leave --amp out");
+    rest.precision = bf16 ? DL2_PRECISION_FP32 : rest.precision;
+    DL2_TRY(dl2_device_check_plain(&dl2_device_cpu, &rest, error));
     struct dl2_cpu *cpu = dl2_calloc(1, sizeof *cpu);
     if (!cpu)
         return dl2_cpu_out_of_memory(error, "itself");
@@ -62,6 +73,7 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
     cpu->threads = options && options->threads ? options->threads : dl2_cpu_count();
     cpu->kernels = DL2_SIMD_BEST_COMPILED(dl2_cpu_kernels, dl2_simd_flags());
     cpu->version = 1;
+    cpu->bf16 = bf16;
     /* Primitives are made for the number of threads there is when they are made. */
     dl2_cpu_claim_threads(cpu);
     int status =

@@ -40,13 +40,13 @@ static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes,
 
 #if DNNL_VERSION_MAJOR == 2
 
-dnnl_status_t dl2_layout_create(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
-                                dnnl_format_tag_t tag)
+dnnl_status_t dl2_layout_create(dl2_layout *layout, dnnl_data_type_t type, int dims,
+                                const dnnl_dims_t sizes, dnnl_format_tag_t tag)
 {
     *layout = dl2_calloc(1, sizeof **layout);
     if (!*layout)
         return dnnl_out_of_memory;
-    return dnnl_memory_desc_init_by_tag(*layout, dims, sizes, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(*layout, dims, sizes, type, tag);
 }
 
 void dl2_layout_free(dl2_layout layout)
@@ -122,11 +122,11 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
 
 #else /* oneDNN 3 */
 
-dnnl_status_t dl2_layout_create(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
-                                dnnl_format_tag_t tag)
+dnnl_status_t dl2_layout_create(dl2_layout *layout, dnnl_data_type_t type, int dims,
+                                const dnnl_dims_t sizes, dnnl_format_tag_t tag)
 {
     *layout = NULL;
-    return dnnl_memory_desc_create_with_tag(layout, dims, sizes, dnnl_f32, tag);
+    return dnnl_memory_desc_create_with_tag(layout, dims, sizes, type, tag);
 }
 
 void dl2_layout_free(dl2_layout layout)

@@ -28,11 +28,11 @@ typedef const_dnnl_memory_desc_t dl2_const_layout;
 #endif
 
 /*
- * Makes the layout of a float tensor of `dims` dimensions in the order of `tag`. The caller frees
- * it, whether or not this succeeds. Freeing NULL does nothing.
+ * Makes the layout of a tensor of `dims` dimensions in the order of `tag`. The caller frees it,
+ * whether or not this succeeds. Freeing NULL does nothing.
  */
-dnnl_status_t dl2_layout_create(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
-                                dnnl_format_tag_t tag);
+dnnl_status_t dl2_layout_create(dl2_layout *layout, dnnl_data_type_t type, int dims,
+                                const dnnl_dims_t sizes, dnnl_format_tag_t tag);
 void dl2_layout_free(dl2_layout layout);
 
 enum dl2_pass { DL2_FORWARD, DL2_BACKWARD_DATA, DL2_BACKWARD_WEIGHTS };

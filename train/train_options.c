@@ -489,7 +489,8 @@ const struct dl2_option dl2_train_options[] = {
      .also = "gpu", .basic = true},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
-     "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
+     "(device cuda; slow on ref); bf16 on cpu: products alone, on processors with AMX; tf32: "
+     "products of shortened numbers (device cuda); off: float32",
      AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL,
      .also = "precision,mixed-precision,fp16,bf16", .basic = true},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",

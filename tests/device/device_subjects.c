@@ -144,7 +144,8 @@ double tolerance_of(const struct subject *subject, double plain)
                                     [DL2_PRECISION_TF32] = 5e-3,
                                     [DL2_PRECISION_BF16] = 2e-2,
                                     [DL2_PRECISION_FP16] = 5e-3};
-    const bool is_plain = subject == &subjects[0] || subject->ops->rounds_by_threads;
+    const bool is_plain = subject->precision == DL2_PRECISION_FP32 &&
+                          (subject == &subjects[0] || subject->ops->rounds_by_threads);
     double least = is_plain ? 0 : within[subject->precision];
     return least > plain ? least : plain;
 }
