@@ -201,7 +201,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_train_config *config = &fit->command.config;
     config->threads = 1;
     config->run.started = dl2_clock_wall();
-    config->run.checkpoint_every = 0;
+    config->run.checkpoints.every = 0;
     stream->runs = dl2_calloc(1, sizeof *stream->runs);
     stream->stages = dl2_calloc(1, sizeof *stream->stages);
     stream->sources = dl2_calloc(1, sizeof *stream->sources);

@@ -11,10 +11,13 @@
 #include "train/mixup.h"
 #include "train/step_log.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Steps from one look at the loss to the next. */
 #define LOOK_EVERY 100
@@ -320,6 +323,33 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
     return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
+/* Gives the checkpoint that was written a second name, which the next one leaves alone. Says once
+ * how much room they take. */
+static int keep_checkpoint(struct dl2_run *run, struct dl2_error *error)
+{
+    const char *path = run->checkpoint, *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+    const int stem = (int)(dot ? dot - path : (ptrdiff_t)strlen(path));
+    const double at = dl2_run_position(run), every = run->config->run.checkpoints.every;
+    char kept[4096];
+    struct stat file;
+    if (snprintf(kept, sizeof kept, "%.*s-%g%s", stem, path, at, dot ? dot : "") >=
+        (int)sizeof kept)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "the name %s is too long", path);
+    unlink(kept); /* of a run before, or of this one before it was resumed */
+    if (link(path, kept) || stat(kept, &file))
+        return dl2_error_set(error, DL2_ERR_SYSTEM,
+                             "cannot keep checkpoint %s as %s: %s; keep none (--checkpoint-every "
+                             "%g) or choose another --out",
+                             path, kept, strerror(errno), every);
+    const double more = isfinite(run->length) ? ceil((run->length - at) / every - DL2_RUN_SAME) : 0;
+    if (!run->keeps)
+        dl2_run_note(run, "keeping %s, %.3g MB, and each later checkpoint: %.0f more, %.3g MB",
+                     kept, 1e-6 * (double)file.st_size, more, 1e-6 * more * (double)file.st_size);
+    run->keeps = true;
+    return DL2_OK;
+}
+
 /* Rank 0 writes it; the others tell it which samples they had. Collective. */
 static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
@@ -335,13 +365,13 @@ static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
     run->state.elapsed = dl2_run_elapsed(run);
     DL2_TRY(dl2_checkpoint_save(&run->state, run->identity, run->network, run->checkpoint, error));
     dl2_budget_wrote(&run->budget, dl2_clock_wall() - began);
-    return DL2_OK;
+    return run->config->run.checkpoints.keep ? keep_checkpoint(run, error) : DL2_OK;
 }
 
 /* Is a checkpoint due at position `after`, if there was none since `before`? */
 static bool checkpoint_due(const struct dl2_run *run, double before, double after)
 {
-    double every = run->config->run.checkpoint_every;
+    double every = run->config->run.checkpoints.every;
     return every > 0 && floor(after / every + DL2_RUN_SAME) > floor(before / every + DL2_RUN_SAME);
 }
 

@@ -124,6 +124,7 @@ struct dl2_run {
     struct dl2_train_events events;
     char *variant, *name, *out, *report_path, *best, *steps;
     char *checkpoint; /* NULL: the run is measured or evaluated, and saves nothing */
+    bool keeps;       /* a checkpoint was kept, and the room said */
     int lock;         /* of `out`, of rank 0; -1: none */
     struct dl2_device *device;
     struct dl2_network *network;

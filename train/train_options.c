@@ -51,7 +51,7 @@ struct dl2_train_settings dl2_train_defaults(void)
         .config.run.stop_at = NAN,
         .config.run.measure = NAN,
         .config.run.validate_every = 1,
-        .config.run.checkpoint_every = 1,
+        .config.run.checkpoints.every = 1,
         .epochs = NAN,
     };
     settings.config.loader.channels = settings.config.loader.height = 0;
@@ -332,6 +332,26 @@ static json_t *show_until(const void *value)
     return until->metric
                ? json_sprintf("%s=%.17g", dl2_until_metrics[until->metric - 1], until->value)
                : json_null();
+}
+
+static int parse_checkpoints(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_train_checkpoints *checkpoints = value;
+    char *end;
+    const double every = strtod(text, &end);
+    const bool keep = strcmp(end, ",keep") == 0;
+    if (end == text || (*end && !keep) || !(every >= 0 && every <= 1e9) || (keep && every == 0))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is neither EPOCHS, from 0 on, nor EPOCHS,keep, above 0", text);
+    *checkpoints = (struct dl2_train_checkpoints){every, keep};
+    return DL2_OK;
+}
+
+static json_t *show_checkpoints(const void *value)
+{
+    const struct dl2_train_checkpoints *checkpoints = value;
+    return checkpoints->keep ? json_sprintf("%.17g,keep", checkpoints->every)
+                             : json_real(checkpoints->every);
 }
 
 /* Does a training of such a kind have the metric, by its name? */
@@ -639,9 +659,11 @@ const struct dl2_option dl2_train_options[] = {
      .parse = dl2_parse_duration, .show = show_real, .unset = "5s", .commands = DL2_MEASURING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(run.checkpoint),
      .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_RUN},
-    {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
-     "Checkpoint interval; 0: only when the run stops or ends", AT(run.checkpoint_every), .min = 0,
-     .max = 1e9, .commands = DL2_TRAINING},
+    {DL2_OPTION_PARSE, "checkpoint-every", 0, "EPOCHS",
+     "Checkpoint interval; 0: only when the run stops or ends; EPOCHS,keep: keep each as "
+     "checkpoint-EPOCHS.safetensors, too, as long as there is room on the disk",
+     AT(run.checkpoints), .parse = parse_checkpoints, .show = show_checkpoints,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "resume", 0, NULL,
      "Continue from the checkpoint; start from the beginning if there is none", AT(run.resume),
      .commands = DL2_RUN | DL2_SEVERAL | DL2_SEARCH, .basic = true},
@@ -1016,7 +1038,7 @@ int dl2_train_options_check(struct dl2_train_settings *settings, const struct dl
         status = check_ranks(settings, program);
     if (config->run.measure > 0) {
         config->run.skip_validation = true;
-        config->run.checkpoint_every = 0;
+        config->run.checkpoints.every = 0;
     }
     const double epochs = config->run.measure > 0       ? INFINITY
                           : !isnan(settings->epochs)    ? settings->epochs

@@ -114,6 +114,11 @@ struct dl2_train_until {
     double value;    /* at least, but of "loss" at most */
 };
 
+struct dl2_train_checkpoints {
+    double every; /* epochs; 0: only when the run stops or ends */
+    bool keep;    /* each, under a name of its own beside the last */
+};
+
 /* How long a run goes on, what it keeps, and where. */
 struct dl2_train_run {
     unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
@@ -123,10 +128,10 @@ struct dl2_train_run {
     /* End, completed, after the epoch whose validation comes to this. The schedule is that of all
      * epochs. */
     struct dl2_train_until until;
-    double measure;          /* seconds, for dl2_measure(); NAN: it is a training */
-    bool cold;               /* evict the images from the page cache before each pass */
-    double validate_every;   /* epochs, whole; 0: only at the end */
-    double checkpoint_every; /* epochs; 0: only when it stops or ends */
+    double measure;        /* seconds, for dl2_measure(); NAN: it is a training */
+    bool cold;             /* evict the images from the page cache before each pass */
+    double validate_every; /* epochs, whole; 0: only at the end */
+    struct dl2_train_checkpoints checkpoints;
     bool in_database; /* of models that hop: the database that has the images trains on them */
     bool skip_validation;
     bool keep_best;         /* the weights of the best epoch go to DL2_BEST_FILE in `out` */

@@ -202,6 +202,16 @@ cmp before broken/$CK || fail "a damaged checkpoint was touched"
 head -c 1000 before >broken/$CK
 expect 1 run $options --out broken --resume
 
+# EPOCHS,keep: each stays, is a checkpoint like the last, and the room that they take is said once.
+expect 0 run $options --out kept --checkpoint-every 1,keep
+[ "$(grep -c "keeping kept/checkpoint-1.safetensors, .* MB, and each later checkpoint" err)" = 1 ] || fail "$(cat err)"
+same kept/$CK "$(ls -t kept/checkpoint-*.safetensors | head -1)"
+differ kept/$CK kept/checkpoint-1.safetensors "an earlier checkpoint"
+cp kept/checkpoint-1.safetensors kept/$CK
+expect 0 run $options --out kept --resume
+same whole/$CK kept/$CK "a run that went on from a kept checkpoint"
+expect 2 run $options --out kept --checkpoint-every 0,keep
+
 # --checkpoint names the file; --checkpoint-every 0 leaves only the last.
 expect 0 run $options --out named --checkpoint elsewhere.bin --checkpoint-every 0
 same whole/$CK elsewhere.bin
