@@ -36,8 +36,8 @@ wide() {
 }
 wide 'each.*(7convert|7dropout|5scale)' 1 1
 wide 'each.*(17activate_backward|3add|5widen)' 2 1
-wide 'each.*4gelu' 1 1
-wide 'each.*13gelu_backward' 2 1
+wide 'each.*6smooth' 1 1
+wide 'each.*15smooth_backward' 2 1
 wide 'each.*6updateI.*13dl2_optimizer0E' 3 3
 wide 'each.*6updateI.*13dl2_optimizer[12]E' 4 4
 wide 'each.*4clip' 1 1
