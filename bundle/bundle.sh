@@ -28,7 +28,7 @@ else
     root=$name package=$name/lib/python/dl2
 fi
 rm -rf "$root" "$name.tar.$format"
-mkdir -p "$root/lib/node" "$root/libexec" "$root/share/licences"
+mkdir -p "$root/lib/node" "$root/libexec" "$root/share/licenses"
 
 # ---- Programs and data
 bin=$(dirname "$(find "$installed" -type f -name dl2-train)")
@@ -202,15 +202,15 @@ fi
 
 # ---- Where it all comes from
 {
-    printf 'library\tpackage\tversion\tlicence\n'
+    printf 'library\tpackage\tversion\tlicense\n'
     grep -v '^libdl2' "$work/taken" | sort | while read -r library path; do
         name_inside=$(awk -v name="$library" '$1 == name {print $2}' "$work/renamed")
         library=${name_inside:-$library}
         package=$(dpkg -S "$(readlink -f "$path")" 2>/dev/null | sed 's/:.*//;1q')
         [ -n "$package" ] || package=$(dpkg -S "$path" 2>/dev/null | sed 's/:.*//;1q')
         if [ -n "$package" ]; then
-            cp -L "/usr/share/doc/$package/copyright" "$root/share/licences/$package"
-            printf '%s\t%s\t%s\tshare/licences/%s\n' "$library" "$package" \
+            cp -L "/usr/share/doc/$package/copyright" "$root/share/licenses/$package"
+            printf '%s\t%s\t%s\tshare/licenses/%s\n' "$library" "$package" \
                 "$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null | head -n 1)" "$package"
         else
             case $library in
@@ -220,9 +220,9 @@ fi
             esac
         fi
     done
-} >"$root/share/licences/LIBRARIES"
+} >"$root/share/licenses/LIBRARIES"
 wallpapers=/usr/share/doc/lomiri-wallpapers-16.04/copyright # of photographs for device.py
-[ ! -d "$root/share/dl2/device/photographs" ] || cp "$wallpapers" "$root/share/licences/photographs"
+[ ! -d "$root/share/dl2/device/photographs" ] || cp "$wallpapers" "$root/share/licenses/photographs"
 glibc=$(find "$root" -type f -exec readelf -V {} + 2>/dev/null |
     grep -o 'GLIBC_[0-9.]*' | sort -t _ -k 2 -uV | tail -n 1 | sed 's/GLIBC_//')
 if [ "$format" = whl ]; then
@@ -236,8 +236,8 @@ sed -e "s/@NAME@/$name/g" -e "s/@GLIBC@/$glibc/g" -e "s/@CUDA@/$cuda/g" "$here/R
     sed 's/^/    /' "$work/absent"
 } >>"$root/README.bundle"
 {
-    printf '\nLibraries inside (share/licences has their licences):\n\n'
-    tail -n +2 "$root/share/licences/LIBRARIES" | cut -f 1-3 | tr '\t' ' ' | sed 's/^/    /'
+    printf '\nLibraries inside (share/licenses has their licenses):\n\n'
+    tail -n +2 "$root/share/licenses/LIBRARIES" | cut -f 1-3 | tr '\t' ' ' | sed 's/^/    /'
 } >>"$root/README.bundle"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" -c "$root" |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""wheel.py FOLDER NAME-VERSION GLIBC LICENCE: packs FOLDER, as it is to lie in site-packages, into a wheel in the current folder.
+"""wheel.py FOLDER NAME-VERSION GLIBC LICENSE: packs FOLDER, as it is to lie in site-packages, into a wheel in the current folder.
 
 The distribution is called dl2-images, since another project has dl2's name on PyPI; the import is NAME. The programs in
 FOLDER/NAME/libexec become commands. The wheel's tags: CPython's stable ABI of 3.9, and Linux with this
@@ -40,23 +40,23 @@ Description-Content-Type: text/markdown
 `dl2-transcode`, `dl2-quality`, `dl2-train` and `dl2-report` have `--help`. `dl2-hub`, for Parquet files, needs
 `pip install 'dl2-images[hub]'`.
 
-Libraries inside, whose licences lie in `dl2/share/licences`:
+Libraries inside, whose licenses lie in `dl2/share/licenses`:
 
 {libraries}
 """
 
 
 def main() -> None:
-    folder, project, glibc, licence = sys.argv[1:]
+    folder, project, glibc, license = sys.argv[1:]
     name, version = project.rsplit("-", 1)
     tag = f"cp39-abi3-manylinux_{glibc.replace('.', '_')}_{platform.machine()}"
     distribution = DISTRIBUTION.replace("-", "_")
     info = f"{distribution}-{version}.dist-info"
-    with open(os.path.join(folder, name, "share/licences/LIBRARIES"), encoding="utf-8") as file:
+    with open(os.path.join(folder, name, "share/licenses/LIBRARIES"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file][1:]
     commands = sorted(file for file in os.listdir(os.path.join(folder, name, "libexec")) if file.startswith("dl2-"))
-    with open(licence, "rb") as file:
-        licence_text = file.read()
+    with open(license, "rb") as file:
+        license_text = file.read()
     libraries = "\n".join(f"- {library}: {package} {package_version}" for library, package, package_version, _ in rows)
     texts = {
         "METADATA": METADATA.format(distribution=DISTRIBUTION, version=version, libraries=libraries).encode(),
@@ -64,7 +64,7 @@ def main() -> None:
         "entry_points.txt": "".join(["[console_scripts]\n", f"dl2-hub = {name}.hub:main\n"] +
                                     [f"{command} = {name}._programs:main\n" for command in commands]).encode(),
         "top_level.txt": f"{name}\n".encode(),
-        "LICENSE": licence_text,
+        "LICENSE": license_text,
     }
     date = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), 315532800))[:6]  # zip begins in 1980
     records, size = [], 0

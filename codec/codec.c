@@ -189,7 +189,7 @@ static const char *codec_foreign_format(const uint8_t *data, size_t size)
     return NULL;
 }
 
-int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
+int dl2_codec_recognize(const uint8_t *data, size_t size, const struct dl2_codec **out,
                         struct dl2_error *error)
 {
     *out = dl2_codec_sniff(data, size);
@@ -235,7 +235,7 @@ int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range ra
                           struct dl2_error *error)
 {
     const struct dl2_codec *codec;
-    DL2_TRY(dl2_codec_recognise(cuts->head, cuts->head_size, &codec, error));
+    DL2_TRY(dl2_codec_recognize(cuts->head, cuts->head_size, &codec, error));
     return codec->join_slices(cuts, range, data, size, out, error);
 }
 

@@ -10,7 +10,7 @@
 #ifndef DL2_CODEC_CODEC_H
 #define DL2_CODEC_CODEC_H
 
-#include "codec/colour.h"
+#include "codec/color.h"
 #include "codec/image_file.h"
 #include "codec/metadata.h"
 #include "common/error.h"
@@ -28,7 +28,7 @@
 /* The facts in a header, known before any pixel is decoded. */
 struct dl2_image_info {
     uint32_t width, height; /* as coded, before orientation */
-    uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
+    uint32_t channels; /* 1 gray or 3 color, what decoding gives; palettes and CMYK count as 3 */
     uint32_t bits;     /* per sample as coded; decoding gives 8, dl2_image_decode_deep() 16 */
     uint32_t left_out; /* further bands, such as infrared, that decoding does not give */
     bool alpha;
@@ -54,7 +54,7 @@ struct dl2_coding {
     int quality;             /* the nearest of the codec's qualities, 1 to 100; 0: not known */
     bool exact;              /* it is of just that quality */
     const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
-    const char *colour;      /* "gray", "YCbCr", "RGB" or "inks" */
+    const char *color;      /* "gray", "YCbCr", "RGB" or "inks" */
     bool progressive, arithmetic;
     size_t tail; /* bytes behind the image's end */
     bool common; /* every program reads it, and alike: gray or YCbCr, 8 bits, Huffman codes */
@@ -103,8 +103,8 @@ struct dl2_decode_request {
      * or a reduction doesn't pay), never coarser.
      */
     uint32_t reduction;
-    uint32_t channels;     /* 0: as coded; 1: gray; 3: colour, or gray where the image is gray */
-    bool indices;          /* of an image with a palette: its numbers, as gray, and no colours */
+    uint32_t channels;     /* 0: as coded; 1: gray; 3: color, or gray where the image is gray */
+    bool indices;          /* of an image with a palette: its numbers, as gray, and no colors */
     bool planes;           /* allows YCbCr planes; false: gray or RGB, chroma at full resolution */
     bool drop_bands;       /* as in struct dl2_decode_options */
     uint8_t background[3]; /* R, G, B under alpha */
@@ -151,7 +151,7 @@ struct dl2_encode_options {
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
      * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;
-    /* JPEG: quantisation tables of its own; they stay where they are. NULL: libjpeg's. */
+    /* JPEG: quantization tables of its own; they stay where they are. NULL: libjpeg's. */
     const struct dl2_jpeg_family *tables;
     /* The encoded file that the image comes from, if there is one: jxl_lossless stores a JPEG file
      * itself. Others ignore it. */
@@ -160,10 +160,10 @@ struct dl2_encode_options {
     /* PNG: the image, of one channel, has numbers of the palette of `source`, a PNG, which the file
      * gets, too. Others refuse it. */
     bool indices;
-    /* What the numbers mean, as dl2_colour_fit() made it for the codec; the file says so. NULL and
+    /* What the numbers mean, as dl2_color_fit() made it for the codec; the file says so. NULL and
      * SRGB: nothing, or sRGB where files of the codec have to name something. UNKNOWN: nothing, or
      * sRGB where always_tagged. */
-    const struct dl2_colour *colour;
+    const struct dl2_color_space *color;
     /* Values of the codec's own settings, in the order of its table; NULL: all as usual. */
     const double *settings;
     /* The image is one of dl2_gray_encode(), which sets it: of JPEG 2000 qualities reach further
@@ -205,11 +205,11 @@ struct dl2_codec {
     uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
     bool has_restart;        /* is there a choice of restart intervals? */
-    unsigned colours;        /* enum dl2_colour_form: descriptions that its files can hold */
-    bool always_tagged;      /* its files cannot but name a colour space */
+    unsigned colors;        /* enum dl2_color_form: descriptions that its files can hold */
+    bool always_tagged;      /* its files cannot but name a color space */
     bool no_gray;            /* gray is stored as RGB */
     bool has_palette;        /* can write numbers of a palette */
-    bool reduces;            /* can read() honour a reduction? */
+    bool reduces;            /* can read() honor a reduction? */
     int max_effort;          /* -1: there is no choice */
     int usual_effort;        /* the default; -1: "auto", which chooses for each image */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
@@ -232,10 +232,10 @@ struct dl2_codec {
     /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
     bool (*coding)(const uint8_t *data, size_t size, struct dl2_coding *coding);
 
-    /* What the file says of its colours, for dl2_image_read_colour(), which has found the header
-     * good: sets form, and name but for ICC and GAMMA; `colour` comes as SRGB. NULL: files of this
+    /* What the file says of its colors, for dl2_image_read_color(), which has found the header
+     * good: sets form, and name but for ICC and GAMMA; `color` comes as SRGB. NULL: files of this
      * codec say nothing. */
-    int (*colour)(const uint8_t *data, size_t size, struct dl2_colour *colour,
+    int (*color)(const uint8_t *data, size_t size, struct dl2_color_space *color,
                   struct dl2_error *error);
 
     /* EXIF, XMP and whether there is more, of a file that may be damaged: makes `metadata`, which
@@ -249,7 +249,7 @@ struct dl2_codec {
     size_t (*coded_bytes)(const uint8_t *data, size_t size);
 
     /*
-     * The same file with the restart intervals that the options ask for: quantised coefficients,
+     * The same file with the restart intervals that the options ask for: quantized coefficients,
      * and so every pixel, stay as they are. 1: it is in `out`; 0: the file has them, or can't have
      * them, or is damaged; negative: out of memory. NULL: files of this codec have none.
      */
@@ -275,7 +275,7 @@ struct dl2_codec {
      * end. A state begins with a struct dl2_codec_state (codec/codecs.h), which has the file; its
      * other bytes are zero before the first open(). It keeps its memory from image to image and
      * may be opened again at any time, also after an error. Coordinates are pixels as coded:
-     * decoder.c deals with orientation, with the limit on pixels and with gray from colour.
+     * decoder.c deals with orientation, with the limit on pixels and with gray from color.
      */
     size_t state_size;
     /* Parses the header; `info` comes zeroed, with orientation 1. The bytes stay where they are
@@ -339,7 +339,7 @@ struct dl2_codec {
     int (*count_coefficients)(const struct dl2_image *image,
                               const struct dl2_encode_options *options,
                               struct dl2_coefficient_counts *counts, struct dl2_error *error);
-    /* The quantisation tables that files have otherwise. Likewise. */
+    /* The quantization tables that files have otherwise. Likewise. */
     int (*usual_steps)(struct dl2_jpeg_steps *steps, struct dl2_error *error);
     /*
      * What decoding files of an image gives at any quality, whatever the options' own, without

@@ -82,7 +82,7 @@ static int avif_mirror_axis(const avifImage *image)
 #endif
 }
 
-/* irot turns anticlockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
+/* irot turns counterclockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
 static int avif_orientation(const avifImage *image)
 {
     static const int turned[4] = {1, 8, 3, 6};
@@ -129,15 +129,15 @@ static int avif_parse(avifDecoder **out, const uint8_t *data, size_t size, bool 
     return result == AVIF_RESULT_OK ? DL2_OK : avif_fail(result, &decoder->diag, error);
 }
 
-static int avif_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int avif_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                        struct dl2_error *error)
 {
     DL2_CLEANUP(avif_drop) avifDecoder *decoder = NULL;
     DL2_TRY(avif_parse(&decoder, data, size, false, error));
     const avifImage *image = decoder->image;
     if (image->icc.size)
-        return dl2_colour_set_icc(colour, image->icc.data, image->icc.size, error);
-    dl2_colour_set_cicp(colour, image->colorPrimaries, image->transferCharacteristics);
+        return dl2_color_set_icc(color, image->icc.data, image->icc.size, error);
+    dl2_color_set_cicp(color, image->colorPrimaries, image->transferCharacteristics);
     return DL2_OK;
 }
 
@@ -263,7 +263,7 @@ static void avif_set_planes(const avifImage *yuv, struct dl2_raster *raster)
                                          i ? (unsigned)format.chromaShiftY : 0);
 }
 
-/* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
+/* Chroma is upsampled from its neighbors: a margin makes the rectangle's the whole image's. */
 enum { MARGIN = 2 };
 
 static int avif_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
@@ -341,7 +341,7 @@ static const struct dl2_setting avif_settings[] = {
                  .words = avif_encoders,
                  .help = "the AV1 encoder, of those that this libavif has"},
     [DEPTH] = {.name = "depth", .words = avif_depths, .help = "bits a sample in the file"},
-    [TUNE] = {.name = "tune", .words = avif_tunes, .help = "what aom optimises"},
+    [TUNE] = {.name = "tune", .words = avif_tunes, .help = "what aom optimizes"},
     {.name = NULL}};
 
 static int avif_setting(const struct dl2_encode_options *options, unsigned row)
@@ -381,24 +381,24 @@ static avifPixelFormat avif_format(const struct dl2_image *image, const char *su
 }
 
 /* What is neither sRGB nor known by code points stays unspecified; a profile may follow. */
-static avifResult avif_set_colour(avifImage *yuv, const struct dl2_colour *colour)
+static avifResult avif_set_color(avifImage *yuv, const struct dl2_color_space *color)
 {
-    const enum dl2_colour_form form = colour ? colour->form : DL2_COLOUR_SRGB;
+    const enum dl2_color_form form = color ? color->form : DL2_COLOR_SPACE_SRGB;
     yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_UNSPECIFIED;
     yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_UNSPECIFIED;
-    if (form == DL2_COLOUR_SRGB) {
+    if (form == DL2_COLOR_SPACE_SRGB) {
         yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
         yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
-    } else if (form == DL2_COLOUR_CICP) {
-        yuv->colorPrimaries = colour->primaries;
-        yuv->transferCharacteristics = colour->transfer;
+    } else if (form == DL2_COLOR_SPACE_CICP) {
+        yuv->colorPrimaries = color->primaries;
+        yuv->transferCharacteristics = color->transfer;
     }
-    if (form != DL2_COLOUR_ICC)
+    if (form != DL2_COLOR_SPACE_ICC)
         return AVIF_RESULT_OK;
 #if AVIF_VERSION_MAJOR >= 1
-    return avifImageSetProfileICC(yuv, colour->icc.data, colour->icc.size);
+    return avifImageSetProfileICC(yuv, color->icc.data, color->icc.size);
 #else
-    avifImageSetProfileICC(yuv, colour->icc.data, colour->icc.size);
+    avifImageSetProfileICC(yuv, color->icc.data, color->icc.size);
     return AVIF_RESULT_OK;
 #endif
 }
@@ -443,9 +443,9 @@ static avifResult avif_fill_deep_gray(avifImage *yuv, const struct dl2_image *im
 }
 
 static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image,
-                                const struct dl2_colour *colour)
+                                const struct dl2_color_space *color)
 {
-    const avifResult set = avif_set_colour(yuv, colour);
+    const avifResult set = avif_set_color(yuv, color);
     if (set != AVIF_RESULT_OK)
         return set;
     yuv->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
@@ -495,7 +495,7 @@ static int avif_encode(const struct dl2_image *image, const struct dl2_encode_op
         avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
         avifEncoderSetCodecSpecificOption(encoder, "tune", avif_tunes[avif_setting(options, TUNE)]);
     }
-    avifResult result = avif_fill_yuv(yuv, image, options->colour);
+    avifResult result = avif_fill_yuv(yuv, image, options->color);
     if (result == AVIF_RESULT_OK && options->metadata)
         result = avif_set_metadata(yuv, options->metadata);
     if (result == AVIF_RESULT_OK)
@@ -545,7 +545,7 @@ const struct dl2_codec dl2_codec_avif = {
     .lossy = true,
     .max_side = 32768,
     .has_subsampling = true,
-    .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP,
+    .colors = DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_CICP,
     .max_effort = MAX_EFFORT,
     .usual_effort = DEFAULT_EFFORT,
     .effort_help = "10 less the speed, higher is smaller and slower",
@@ -553,7 +553,7 @@ const struct dl2_codec dl2_codec_avif = {
     .pixel_bytes = 40,
     .find_version = avif_version,
     .sniff = avif_sniff,
-    .colour = avif_colour,
+    .color = avif_color,
     .coded_bytes = avif_coded_bytes,
     .state_size = sizeof(struct avif_state),
     .open = avif_open,

@@ -5,8 +5,8 @@
  * in either direction. Bitmaps that hold a JPEG or PNG file, and OS/2's own compressions, are not
  * supported. Nothing is written.
  *
- * Colours are those that Pillow computes: a sample of n bits becomes value * 255 / (2^n - 1),
- * rounded down; numbers that the palette lacks are gray levels; what an RLE image skips is colour
+ * Colors are those that Pillow computes: a sample of n bits becomes value * 255 / (2^n - 1),
+ * rounded down; numbers that the palette lacks are gray levels; what an RLE image skips is color
  * 0. Alpha counts where a mask says so and has more than one bit. An image whose palette has
  * nothing but gray levels is gray.
  */
@@ -26,7 +26,7 @@ struct bmp_sample {
 };
 
 struct bmp_state {
-    struct dl2_codec_state base; /* block: colours' numbers of an RLE image, rows as in the file */
+    struct dl2_codec_state base; /* block: colors' numbers of an RLE image, rows as in the file */
     uint32_t width, height, bits, compression;
     bool top_down, gray, alpha;
     size_t pixels_at;
@@ -88,23 +88,23 @@ static int bmp_read_masks(struct bmp_state *bmp, uint32_t header, struct dl2_err
 }
 
 /* Reads the palette at `at`; *end is where it ends. */
-static int bmp_read_palette(struct bmp_state *bmp, size_t at, uint32_t colours, unsigned entry,
+static int bmp_read_palette(struct bmp_state *bmp, size_t at, uint32_t colors, unsigned entry,
                             size_t *end, struct dl2_error *error)
 {
-    if (!colours)
-        colours = UINT32_C(1) << bmp->bits;
-    if (colours > 65536 || colours > (bmp->base.size - at) / entry)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "BMP: a palette of %u colours makes no sense",
-                             (unsigned)colours);
-    *end = at + (size_t)colours * entry;
+    if (!colors)
+        colors = UINT32_C(1) << bmp->bits;
+    if (colors > 65536 || colors > (bmp->base.size - at) / entry)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "BMP: a palette of %u colors makes no sense",
+                             (unsigned)colors);
+    *end = at + (size_t)colors * entry;
     bmp->gray = true;
     for (uint32_t i = 0; i < PALETTE; i++) {
         const uint8_t *in = bmp->base.data + at + (size_t)i * entry;
         for (int c = 0; c < 3; c++)
-            bmp->palette[i][c] = i < colours ? in[2 - c] : (uint8_t)i;
-        const uint8_t *colour = bmp->palette[i];
+            bmp->palette[i][c] = i < colors ? in[2 - c] : (uint8_t)i;
+        const uint8_t *color = bmp->palette[i];
         if (i < UINT32_C(1) << bmp->bits)
-            bmp->gray &= colour[0] == colour[1] && colour[1] == colour[2];
+            bmp->gray &= color[0] == color[1] && color[1] == color[2];
     }
     return DL2_OK;
 }
@@ -189,7 +189,7 @@ static int bmp_open(void *state, struct dl2_image_info *info, struct dl2_error *
 }
 
 /* Only the longest header may have a profile, in the file or in another one. */
-static int bmp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int bmp_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                       struct dl2_error *error)
 {
     const uint8_t *info = data + FILE_HEADER;
@@ -198,10 +198,10 @@ static int bmp_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
     const uint32_t kind = dl2_read_le32(info + 56), at = dl2_read_le32(info + 112),
                    bytes = dl2_read_le32(info + 116);
     if (kind == PROFILE_EMBEDDED && at <= size - FILE_HEADER && bytes <= size - FILE_HEADER - at)
-        return dl2_colour_set_icc(colour, info + at, bytes, error);
+        return dl2_color_set_icc(color, info + at, bytes, error);
     if (kind == PROFILE_EMBEDDED || kind == PROFILE_LINKED) {
-        colour->form = DL2_COLOUR_UNKNOWN;
-        snprintf(colour->name, sizeof colour->name, "%s",
+        color->form = DL2_COLOR_SPACE_UNKNOWN;
+        snprintf(color->name, sizeof color->name, "%s",
                  kind == PROFILE_LINKED ? "a profile in another file" : "a damaged profile");
     }
     return DL2_OK;
@@ -287,9 +287,9 @@ static void bmp_take_numbers(const struct bmp_state *bmp, const uint8_t *in, uns
     const uint8_t mask = (uint8_t)((1u << bits) - 1);
     for (uint32_t i = 0; i < image->width; i++) {
         const uint64_t bit = (uint64_t)(x + i) * bits;
-        const uint8_t *colour = bmp->palette[in[bit / 8] >> (8 - bits - bit % 8) & mask];
+        const uint8_t *color = bmp->palette[in[bit / 8] >> (8 - bits - bit % 8) & mask];
         for (uint32_t c = 0; c < image->channels; c++)
-            *out++ = colour[c];
+            *out++ = color[c];
     }
 }
 
@@ -350,7 +350,7 @@ const struct dl2_codec dl2_codec_bmp = {
     .pixel_bytes = 4,
     .version = "built in",
     .sniff = bmp_sniff,
-    .colour = bmp_colour,
+    .color = bmp_color,
     .state_size = sizeof(struct bmp_state),
     .open = bmp_open,
     .read = bmp_read,

@@ -19,7 +19,7 @@ struct gif_state {
     GifFileType *file;           /* at the first image's pixels; NULL: none is open */
     const ColorMapObject *map;
     uint32_t width, height;
-    int transparent; /* the number of that colour, or NOT_TRANSPARENT */
+    int transparent; /* the number of that color, or NOT_TRANSPARENT */
 };
 
 /* A file may lack the zero that ends its last image: where a block's size should stand there is
@@ -172,11 +172,11 @@ static void gif_take_line(const struct gif_state *gif, uint32_t y,
                        (size_t)(x - request->x) * image->channels;
         const bool known = gif->map && number < gif->map->ColorCount;
         const GifColorType gray = {(uint8_t)number, (uint8_t)number, (uint8_t)number};
-        const GifColorType colour = known ? gif->map->Colors[number] : gray;
-        out[0] = colour.Red;
+        const GifColorType color = known ? gif->map->Colors[number] : gray;
+        out[0] = color.Red;
         if (image->channels == 3) {
-            out[1] = colour.Green;
-            out[2] = colour.Blue;
+            out[1] = color.Green;
+            out[2] = color.Blue;
         }
     }
 }

@@ -7,16 +7,16 @@
  * and not of size, since that is what a quality means with the other codecs: simple images come out
  * small, and hard ones aren't starved (a size target would give every image the same bits per
  * pixel). Of slices of volumes PSNR = 30 + 2 * quality / 5 dB, from 34 at 10 to 70 at 100, at the
- * peak of their bits: a scan's noise alone lies 40 to 60 dB below that. 9/7 wavelet, colour
+ * peak of their bits: a scan's noise alone lies 40 to 60 dB below that. 9/7 wavelet, color
  * transform for RGB, one tile, one layer; gray stays gray. There is no effort to choose.
  *
- * Colour: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
- * of RGB or gray are left as their numbers, and every other colour space is refused by its name.
+ * Color: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
+ * of RGB or gray are left as their numbers, and every other color space is refused by its name.
  * Profiles that a JP2 file may hold have a matrix and curves, or are of gray.
  *
  * Rectangles: OpenJPEG (2.5.0 at least) decodes rectangles of high-throughput (HTJ2K) files
- * wrongly. It also reduces samples that aren't colours yet: numbers of a palette's entries, inks,
- * CIELab, and colours under an alpha of zero. More than the rectangle is decoded of such files, and
+ * wrongly. It also reduces samples that aren't colors yet: numbers of a palette's entries, inks,
+ * CIELab, and colors under an alpha of zero. More than the rectangle is decoded of such files, and
  * at full resolution.
  */
 #include "codec/codecs.h"
@@ -172,11 +172,11 @@ static void jp2_lab_to_rgb(const struct dl2_jp2_lab *lab, uint32_t bits, uint8_t
 
 static bool jp2_is_ycc(const opj_image_t *decoded, const struct dl2_jp2_header *header)
 {
-    if (decoded->numcomps < 3 || header->colour.space == DL2_JP2_CMYK ||
-        header->colour.space == DL2_JP2_LAB)
+    if (decoded->numcomps < 3 || header->color.space == DL2_JP2_CMYK ||
+        header->color.space == DL2_JP2_LAB)
         return false;
     const opj_image_comp_t *components = decoded->comps;
-    return header->colour.space == DL2_JP2_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
+    return header->color.space == DL2_JP2_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
            (components[1].dx > components[0].dx && components[2].dx > components[0].dx);
 }
 
@@ -191,22 +191,22 @@ static int jp2_take_image(const opj_image_t *decoded, const struct dl2_jp2_heade
                              (unsigned)decoded->numcomps, (unsigned)header->components);
     if (decoded->color_space == OPJ_CLRSPC_EYCC)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: e-YCC colour is not supported");
+                             "JPEG 2000: e-YCC color is not supported");
     DL2_TRY(dl2_image_reshape(image, width, height, dl2_jp2_channels(header), error));
     for (uint32_t c = 0; c < image->channels; c++)
         DL2_TRY(jp2_take_component(&decoded->comps[c], width, height, image->data + c,
                                    image->channels, error));
     if (jp2_is_ycc(decoded, header))
         jp2_ycc_to_rgb(image->data, (size_t)width * height);
-    else if (header->colour.space == DL2_JP2_LAB)
-        jp2_lab_to_rgb(&header->colour.lab, decoded->comps[0].prec, image->data,
+    else if (header->color.space == DL2_JP2_LAB)
+        jp2_lab_to_rgb(&header->color.lab, decoded->comps[0].prec, image->data,
                        (size_t)width * height);
-    if (!dl2_jp2_has_alpha(header) && header->colour.space != DL2_JP2_CMYK)
+    if (!dl2_jp2_has_alpha(header) && header->color.space != DL2_JP2_CMYK)
         return DL2_OK;
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
     DL2_TRY(
         jp2_take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
-    jp2_apply_last_component(image, last->data, header->colour.space == DL2_JP2_CMYK, background);
+    jp2_apply_last_component(image, last->data, header->color.space == DL2_JP2_CMYK, background);
     return DL2_OK;
 }
 
@@ -215,7 +215,7 @@ static bool jp2_is_plain_deep(const struct dl2_jp2_header *header)
 {
     return header->plain && !header->palette &&
            header->components == dl2_jp2_channels(header) + dl2_jp2_has_alpha(header) &&
-           header->colour.space != DL2_JP2_LAB && header->colour.space != DL2_JP2_SYCC;
+           header->color.space != DL2_JP2_LAB && header->color.space != DL2_JP2_SYCC;
 }
 
 static int jp2_take_deep(const opj_image_t *decoded, const struct dl2_jp2_header *header,
@@ -364,27 +364,27 @@ static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *
     info->bits = header->bits;
     info->alpha = dl2_jp2_has_alpha(header);
     info->left_out = dl2_jp2_extra(header) - info->alpha;
-    info->cmyk = header->colour.space == DL2_JP2_CMYK;
+    info->cmyk = header->color.space == DL2_JP2_CMYK;
     return DL2_OK;
 }
 
 /* What decoding converts by itself (sYCC, CIELab) is sRGB afterwards. */
-static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int jp2_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                       struct dl2_error *error)
 {
     enum { E_SRGB = 20, ROMM_RGB = 21 };
     static const double romm[8] = {0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001, 0.3457, 0.3585};
     struct dl2_jp2_header header;
     DL2_TRY(dl2_jp2_read_header(data, size, &header, error));
-    if (header.colour.profile)
-        return dl2_colour_set_icc(colour, header.colour.profile, header.colour.profile_size, error);
-    if (header.colour.enumerated == ROMM_RGB) {
-        colour->form = DL2_COLOUR_GAMMA;
-        colour->gamma = 1.8;
-        memcpy(colour->xy, romm, sizeof romm);
-    } else if (header.colour.enumerated == E_SRGB) {
-        colour->form = DL2_COLOUR_UNKNOWN;
-        snprintf(colour->name, sizeof colour->name, "e-sRGB");
+    if (header.color.profile)
+        return dl2_color_set_icc(color, header.color.profile, header.color.profile_size, error);
+    if (header.color.enumerated == ROMM_RGB) {
+        color->form = DL2_COLOR_SPACE_GAMMA;
+        color->gamma = 1.8;
+        memcpy(color->xy, romm, sizeof romm);
+    } else if (header.color.enumerated == E_SRGB) {
+        color->form = DL2_COLOR_SPACE_UNKNOWN;
+        snprintf(color->name, sizeof color->name, "e-sRGB");
     }
     return DL2_OK;
 }
@@ -392,8 +392,8 @@ static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 /* See the top of the file. */
 static bool jp2_may_reduce(const struct dl2_jp2_header *header)
 {
-    return !header->palette && !dl2_jp2_has_alpha(header) && header->colour.space != DL2_JP2_CMYK &&
-           header->colour.space != DL2_JP2_LAB;
+    return !header->palette && !dl2_jp2_has_alpha(header) && header->color.space != DL2_JP2_CMYK &&
+           header->color.space != DL2_JP2_LAB;
 }
 
 /* Samples at the edges of what OpenJPEG decodes may be rounded otherwise than in the whole. */
@@ -603,8 +603,8 @@ done:
         dl2_error_memory(&own, "a JPEG 2000 image");
     if (own.status == DL2_OK)
         dl2_bytes_append(out, written, size, &own);
-    if (own.status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
-        dl2_jp2_put_profile(out, &options->colour->icc, &own);
+    if (own.status == DL2_OK && options->color && options->color->form == DL2_COLOR_SPACE_ICC)
+        dl2_jp2_put_profile(out, &options->color->icc, &own);
     if (own.status == DL2_OK && options->metadata)
         dl2_jp2_put_metadata(out, options->metadata, &own);
     return dl2_error_copy(error, &own);
@@ -630,7 +630,7 @@ static json_t *jp2_parameters(const struct dl2_encode_options *options)
     const bool by_rate = jp2_rate(options) > 0;
     return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", by_rate ? "tcp_rates" : "tcp_distoratio",
                      by_rate ? jp2_rate(options) : jp2_psnr(options), "irreversible", 1, "wavelet",
-                     "9/7", "tcp_numlayers", 1, "tcp_mct", "1 for colour, 0 for gray",
+                     "9/7", "tcp_numlayers", 1, "tcp_mct", "1 for color, 0 for gray",
                      "numresolution", "6, or as many as the shorter side has bits");
 }
 
@@ -647,7 +647,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .extensions = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc"},
     .lossy = true,
     .max_side = 65535,
-    .colours = DL2_COLOUR_MATRIX,
+    .colors = DL2_COLOR_SPACE_MATRIX,
     .always_tagged = true,
     .reduces = true,
     .max_effort = -1,
@@ -655,7 +655,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .pixel_bytes = 40,
     .find_version = jp2_version,
     .signatures = {{4, DL2_JP2_CODESTREAM}, {12, "\0\0\0\14jP  \r\n\x87\n"}},
-    .colour = jp2_colour,
+    .color = jp2_color,
     .coded_bytes = dl2_jp2_coded_bytes,
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,

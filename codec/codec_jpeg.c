@@ -25,7 +25,7 @@
  *       jpeg_color*.c     planes to RGB
  *     encoding several qualities
  *       jpeg_sweep.c      our own encoder, of these stages:
- *       jpeg_forward*.c   pixels to quantised coefficients
+ *       jpeg_forward*.c   pixels to quantized coefficients
  *       jpeg_optimal.c    Huffman tables for an image
  *       jpeg_writer.c     headers and Huffman coding
  *       jpeg_trial.c      what decoding files would give, without making them
@@ -60,7 +60,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
+enum { AUTO = -1, STANDARD, OPTIMIZED, PROGRESSIVE };
 
 enum { TURN };
 static const struct dl2_setting jpeg_settings[] = {
@@ -138,7 +138,7 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     dl2_jpeg_sink_set(&sink, &cinfo, out);
     jpeg_configure(&cinfo, image, options);
     jpeg_configure_quality(&cinfo, options, quality);
-    cinfo.optimize_coding = effort >= OPTIMISED;
+    cinfo.optimize_coding = effort >= OPTIMIZED;
     if (effort == PROGRESSIVE)
         jpeg_simple_progression(&cinfo);
     jpeg_start_compress(&cinfo, TRUE);
@@ -159,7 +159,7 @@ static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
                                           struct dl2_bytes *out, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes other = DL2_BYTES_INIT;
-    DL2_TRY(jpeg_encode_by_libjpeg(image, options, quality, OPTIMISED, out, error));
+    DL2_TRY(jpeg_encode_by_libjpeg(image, options, quality, OPTIMIZED, out, error));
     DL2_TRY(jpeg_encode_by_libjpeg(image, options, quality, STANDARD, &other, error));
     if (other.size <= out->size)
         dl2_bytes_swap(&other, out);
@@ -208,7 +208,7 @@ static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t 
     if (options->effort == PROGRESSIVE || (wanted && !strcmp(wanted, "libjpeg")))
         return true;
     return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) && options->effort != AUTO &&
-           count < (options->effort == OPTIMISED ? 2 : 3) &&
+           count < (options->effort == OPTIMIZED ? 2 : 3) &&
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
@@ -228,7 +228,7 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
         return DL2_OK;
     }
     static const enum dl2_jpeg_codes_kind tables[] = {DL2_JPEG_SMALLER, DL2_JPEG_STANDARD,
-                                                      DL2_JPEG_OPTIMISED};
+                                                      DL2_JPEG_OPTIMIZED};
     struct dl2_jpeg_sweep *sweep;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
                                jpeg_chroma_down(image, options), tables[options->effort + 1], count,
@@ -244,10 +244,10 @@ static int jpeg_encode_as_given(const struct dl2_image *image,
                                 const struct dl2_encode_options *options, const int *qualities,
                                 struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
-    const struct dl2_colour *const colour = options->colour;
+    const struct dl2_color_space *const color = options->color;
     DL2_TRY(jpeg_encode_pixels(image, options, qualities, outs, count, error));
-    for (size_t i = 0; colour && colour->form == DL2_COLOUR_ICC && i < count; i++)
-        DL2_TRY(dl2_jpeg_put_profile(&outs[i], &colour->icc, error));
+    for (size_t i = 0; color && color->form == DL2_COLOR_SPACE_ICC && i < count; i++)
+        DL2_TRY(dl2_jpeg_put_profile(&outs[i], &color->icc, error));
     for (size_t i = 0; options->metadata && i < count; i++)
         DL2_TRY(dl2_jpeg_put_metadata(&outs[i], options->metadata, error));
     return DL2_OK;
@@ -277,7 +277,7 @@ static int jpeg_turn(struct turned *turned, const struct dl2_image *image,
     const struct dl2_jpeg_family *const upright = options->tables;
     turned->options = *options;
     if (upright) {
-        DL2_TRY(DL2_NEW(&turned->tables, 1, "quantisation tables", error));
+        DL2_TRY(DL2_NEW(&turned->tables, 1, "quantization tables", error));
         *turned->tables = *upright;
         turned->options.tables = turned->tables;
     }
@@ -376,7 +376,7 @@ static int jpeg_trial_as_given(const struct dl2_image *image,
 {
     DL2_AUTO_FREE struct dl2_jpeg_steps *steps = dl2_alloc_aligned(1, sizeof *steps);
     if (!steps)
-        return dl2_error_memory(error, "quantisation tables");
+        return dl2_error_memory(error, "quantization tables");
     DL2_TRY(jpeg_make_steps(options, steps, error));
     return dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
                               jpeg_chroma_down(image, options), steps, orientation, error);
@@ -436,7 +436,7 @@ static int jpeg_count_coefficients(const struct dl2_image *image,
     struct dl2_jpeg_sweep *sweep;
     struct counting counting = {.counts = counts};
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
-                               jpeg_chroma_down(image, options), DL2_JPEG_OPTIMISED, 1, error));
+                               jpeg_chroma_down(image, options), DL2_JPEG_OPTIMIZED, 1, error));
     dl2_jpeg_sweep_transform(sweep);
     for (uint32_t row = 0; row < dl2_jpeg_sweep_rows(sweep); row++) {
         const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
@@ -462,7 +462,7 @@ static json_t *jpeg_tables(const struct dl2_encode_options *options)
 
 static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 {
-    static const char *const tables[] = {"smaller", "standard", "optimised", "optimised"};
+    static const char *const tables[] = {"smaller", "standard", "optimized", "optimized"};
     json_t *const parameters = json_pack(
         "{s:i, s:s, s:s, s:b, s:b, s:s, s:s}", "quality", options->quality, "subsampling",
         dl2_subsampling_find(options->subsampling), "huffman_tables", tables[options->effort + 1],
@@ -491,20 +491,20 @@ const struct dl2_codec dl2_codec_jpeg = {
     .max_side = 65500,
     .has_subsampling = true,
     .has_restart = true,
-    .colours = DL2_COLOUR_ICC,
+    .colors = DL2_COLOR_SPACE_ICC,
     .reduces = true,
     .max_effort = PROGRESSIVE,
     .usual_effort = AUTO,
     .settings = jpeg_settings,
-    .effort_help = "0 standard tables, 1 optimised, auto the smaller of both, 2 progressive",
-    /* 3 of the image and 3 if it is turned, 6 of the coefficients of a progressive or optimised
+    .effort_help = "0 standard tables, 1 optimized, auto the smaller of both, 2 progressive",
+    /* 3 of the image and 3 if it is turned, 6 of the coefficients of a progressive or optimized
        file */
     .pixel_bytes = 12,
     .version = JPEG_VERSION,
     .signatures = {{3, "\xff\xd8\xff"}},
     .coding = dl2_jpeg_coding,
     .coded_bytes = dl2_jpeg_coded_bytes,
-    .colour = dl2_jpeg_colour,
+    .color = dl2_jpeg_color,
     .set_restart_intervals = jpeg_set_restart_intervals,
     .slice = dl2_jpeg_slice,
     .slice_margin = DL2_JPEG_SLICE_MARGIN,

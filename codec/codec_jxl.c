@@ -22,8 +22,8 @@
  * also prints on stderr what is wrong with a damaged file: its build has these messages compiled
  * in, straight to stderr, and no call or variable turns them off.
  *
- * Colour: lossless files store numbers of the image's own colour space. Lossy ones store colours as
- * XYB, from which libjxl makes numbers of the original colour space where that is known by
+ * Color: lossless files store numbers of the image's own color space. Lossy ones store colors as
+ * XYB, from which libjxl makes numbers of the original color space where that is known by
  * primaries and a curve, or by a profile that comes to these; of others it makes sRGB. So lossy
  * files are written by primaries and a curve alone.
  */
@@ -39,9 +39,9 @@
 
 /* From 0.9 on there is no argument for a format, which was never used. */
 #if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
-#define JXL_ORIGINAL_COLOUR(decoder) decoder, JXL_COLOR_PROFILE_TARGET_ORIGINAL
+#define JXL_ORIGINAL_COLOR(decoder) decoder, JXL_COLOR_PROFILE_TARGET_ORIGINAL
 #else
-#define JXL_ORIGINAL_COLOUR(decoder) decoder, NULL, JXL_COLOR_PROFILE_TARGET_ORIGINAL
+#define JXL_ORIGINAL_COLOR(decoder) decoder, NULL, JXL_COLOR_PROFILE_TARGET_ORIGINAL
 #endif
 
 enum {
@@ -82,7 +82,7 @@ static int jxl_fail(struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG XL: the file is damaged or cut short");
 }
 
-/* The number of channels of a kind beside the colours. */
+/* The number of channels of a kind beside the colors. */
 static uint32_t jxl_count_extra(const struct jxl_state *jxl, JxlExtraChannelType type)
 {
     JxlExtraChannelInfo extra;
@@ -160,7 +160,7 @@ static int jxl_open(void *state, struct dl2_image_info *info, struct dl2_error *
     info->channels = jxl->info.num_color_channels;
     info->bits = jxl->info.bits_per_sample;
     info->alpha = jxl->info.alpha_bits > 0;
-    /* libjxl draws spot colours into the image. */
+    /* libjxl draws spot colors into the image. */
     info->left_out =
         jxl->info.num_extra_channels - info->alpha - jxl_count_extra(jxl, JXL_CHANNEL_SPOT_COLOR);
     info->has_more = jxl->info.have_animation;
@@ -232,15 +232,15 @@ static int jxl_unwrap(void *state, const uint8_t **data, size_t *size, struct dl
 }
 
 /* False where libjxl has no such curve. */
-static bool jxl_encoding_of(const struct dl2_colour *colour, bool gray, JxlColorEncoding *out)
+static bool jxl_encoding_of(const struct dl2_color_space *color, bool gray, JxlColorEncoding *out)
 {
     static const double d65[2] = {0.3127, 0.3290};
-    struct dl2_colour_parameters parameters;
+    struct dl2_color_parameters parameters;
     *out = (JxlColorEncoding){.color_space = gray ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB,
                               .primaries = JXL_PRIMARIES_CUSTOM,
                               .white_point = JXL_WHITE_POINT_CUSTOM,
                               .rendering_intent = JXL_RENDERING_INTENT_RELATIVE};
-    if (!dl2_colour_parameters(colour, &parameters))
+    if (!dl2_color_parameters(color, &parameters))
         return false;
     memcpy(out->primaries_red_xy, parameters.xy, sizeof out->primaries_red_xy);
     memcpy(out->primaries_green_xy, parameters.xy + 2, sizeof out->primaries_green_xy);
@@ -270,7 +270,7 @@ static bool jxl_encoding_of(const struct dl2_colour *colour, bool gray, JxlColor
 }
 
 /* By H.273's numbers where libjxl's are those; false: by other numbers. */
-static bool jxl_set_numbers(const JxlColorEncoding *encoding, struct dl2_colour *colour)
+static bool jxl_set_numbers(const JxlColorEncoding *encoding, struct dl2_color_space *color)
 {
     const bool gray = encoding->color_space == JXL_COLOR_SPACE_GRAY;
     const unsigned primaries = gray ? JXL_PRIMARIES_SRGB : (unsigned)encoding->primaries;
@@ -279,42 +279,42 @@ static bool jxl_set_numbers(const JxlColorEncoding *encoding, struct dl2_colour 
         transfer == JXL_TRANSFER_FUNCTION_UNKNOWN || transfer == JXL_TRANSFER_FUNCTION_DCI ||
         transfer == JXL_TRANSFER_FUNCTION_GAMMA)
         return false;
-    dl2_colour_set_cicp(colour, primaries == JXL_PRIMARIES_P3 ? 12 : primaries, transfer);
+    dl2_color_set_cicp(color, primaries == JXL_PRIMARIES_P3 ? 12 : primaries, transfer);
     return true;
 }
 
-static int jxl_read_profile(JxlDecoder *decoder, struct dl2_colour *colour, struct dl2_error *error)
+static int jxl_read_profile(JxlDecoder *decoder, struct dl2_color_space *color, struct dl2_error *error)
 {
     size_t size;
-    if (JxlDecoderGetICCProfileSize(JXL_ORIGINAL_COLOUR(decoder), &size) != JXL_DEC_SUCCESS)
+    if (JxlDecoderGetICCProfileSize(JXL_ORIGINAL_COLOR(decoder), &size) != JXL_DEC_SUCCESS)
         return jxl_fail(error);
-    DL2_TRY(dl2_bytes_resize(&colour->icc, size, error));
-    if (JxlDecoderGetColorAsICCProfile(JXL_ORIGINAL_COLOUR(decoder), colour->icc.data, size) !=
+    DL2_TRY(dl2_bytes_resize(&color->icc, size, error));
+    if (JxlDecoderGetColorAsICCProfile(JXL_ORIGINAL_COLOR(decoder), color->icc.data, size) !=
         JXL_DEC_SUCCESS)
         return jxl_fail(error);
-    colour->form = DL2_COLOUR_ICC;
+    color->form = DL2_COLOR_SPACE_ICC;
     return DL2_OK;
 }
 
 /*
- * Once the decoder knows the colours: makes it give numbers of the original colour space, or else
- * of sRGB, and says in `colour`, which means sRGB so far, which those are.
+ * Once the decoder knows the colors: makes it give numbers of the original color space, or else
+ * of sRGB, and says in `color`, which means sRGB so far, which those are.
  */
-static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
-                             struct dl2_colour *colour, struct dl2_error *error)
+static int jxl_choose_color(JxlDecoder *decoder, const JxlBasicInfo *info,
+                             struct dl2_color_space *color, struct dl2_error *error)
 {
     const bool gray = info->num_color_channels == 1;
     JxlColorEncoding encoding;
-    const bool by_numbers = JxlDecoderGetColorAsEncodedProfile(JXL_ORIGINAL_COLOUR(decoder),
+    const bool by_numbers = JxlDecoderGetColorAsEncodedProfile(JXL_ORIGINAL_COLOR(decoder),
                                                                &encoding) == JXL_DEC_SUCCESS;
-    if (!by_numbers || !jxl_set_numbers(&encoding, colour))
-        DL2_TRY(jxl_read_profile(decoder, colour, error));
+    if (!by_numbers || !jxl_set_numbers(&encoding, color))
+        DL2_TRY(jxl_read_profile(decoder, color, error));
     if (info->uses_original_profile)
         return DL2_OK;
-    if ((by_numbers || jxl_encoding_of(colour, gray, &encoding)) &&
+    if ((by_numbers || jxl_encoding_of(color, gray, &encoding)) &&
         JxlDecoderSetPreferredColorProfile(decoder, &encoding) == JXL_DEC_SUCCESS)
         return DL2_OK;
-    colour->form = DL2_COLOUR_SRGB;
+    color->form = DL2_COLOR_SPACE_SRGB;
     JxlColorEncodingSetToSRGB(&encoding, gray);
     return JxlDecoderSetPreferredColorProfile(decoder, &encoding) == JXL_DEC_SUCCESS
                ? DL2_OK
@@ -322,7 +322,7 @@ static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
 }
 
 /* As jxl_read() will give the numbers. */
-static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int jxl_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                       struct dl2_error *error)
 {
     DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.base = {.data = data, .size = size}};
@@ -330,11 +330,11 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
     JxlDecoderStatus next = JxlDecoderProcessInput(jxl.decoder);
     if (next == JXL_DEC_JPEG_RECONSTRUCTION)
         next = JxlDecoderProcessInput(jxl.decoder);
-    return next == JXL_DEC_COLOR_ENCODING ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
+    return next == JXL_DEC_COLOR_ENCODING ? jxl_choose_color(jxl.decoder, &jxl.info, color, error)
                                           : jxl_fail(error);
 }
 
-/* Frames with their headers: the codestream behind its size and colours, without the container's
+/* Frames with their headers: the codestream behind its size and colors, without the container's
  * other boxes. */
 static size_t jxl_coded_bytes(const uint8_t *data, size_t size)
 {
@@ -425,7 +425,7 @@ static int jxl_metadata(const uint8_t *data, size_t size, struct dl2_metadata *m
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
 {
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
     bool chosen;
     for (;;) {
         switch (JxlDecoderProcessInput(jxl->decoder)) {
@@ -433,8 +433,8 @@ static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format
             break;
         case JXL_DEC_COLOR_ENCODING:
             chosen = jxl->info.uses_original_profile ||
-                     jxl_choose_colour(jxl->decoder, &jxl->info, &colour, NULL) == DL2_OK;
-            dl2_colour_free(&colour);
+                     jxl_choose_color(jxl->decoder, &jxl->info, &color, NULL) == DL2_OK;
+            dl2_color_free(&color);
             if (!chosen)
                 return false;
             break;
@@ -536,17 +536,17 @@ static int jxl_effort(const struct dl2_encode_options *options)
 }
 
 /* A profile itself is only for lossless files: see the top of the file. */
-static bool jxl_set_colour(JxlEncoder *encoder, const struct dl2_colour *colour, bool gray,
+static bool jxl_set_color(JxlEncoder *encoder, const struct dl2_color_space *color, bool gray,
                            bool lossless)
 {
     JxlColorEncoding encoding;
-    const enum dl2_colour_form form = colour ? colour->form : DL2_COLOUR_SRGB;
-    if (form == DL2_COLOUR_ICC && lossless)
-        return JxlEncoderSetICCProfile(encoder, colour->icc.data, colour->icc.size) ==
+    const enum dl2_color_form form = color ? color->form : DL2_COLOR_SPACE_SRGB;
+    if (form == DL2_COLOR_SPACE_ICC && lossless)
+        return JxlEncoderSetICCProfile(encoder, color->icc.data, color->icc.size) ==
                JXL_ENC_SUCCESS;
-    if (form == DL2_COLOUR_SRGB || form == DL2_COLOUR_UNKNOWN)
+    if (form == DL2_COLOR_SPACE_SRGB || form == DL2_COLOR_SPACE_UNKNOWN)
         JxlColorEncodingSetToSRGB(&encoding, gray);
-    else if (!jxl_encoding_of(colour, gray, &encoding))
+    else if (!jxl_encoding_of(color, gray, &encoding))
         return false;
     return JxlEncoderSetColorEncoding(encoder, &encoding) == JXL_ENC_SUCCESS;
 }
@@ -561,7 +561,7 @@ struct jxl_pixels {
 
 /* Distance 0 is lossless. */
 static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
-                           const struct jxl_pixels *image, const struct dl2_colour *colour,
+                           const struct jxl_pixels *image, const struct dl2_color_space *color,
                            float distance)
 {
     JxlBasicInfo info;
@@ -575,7 +575,7 @@ static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *setting
     const JxlPixelFormat format = {image->channels, wide ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
                                    JXL_NATIVE_ENDIAN, 0};
     return JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS &&
-           jxl_set_colour(encoder, colour, image->channels == 1, distance == 0) &&
+           jxl_set_color(encoder, color, image->channels == 1, distance == 0) &&
            (distance == 0 ? JxlEncoderSetFrameLossless(settings, JXL_TRUE)
                           : JxlEncoderSetFrameDistance(settings, distance)) == JXL_ENC_SUCCESS &&
            JxlEncoderAddImageFrame(settings, &format, image->data, image->size) == JXL_ENC_SUCCESS;
@@ -672,7 +672,7 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct jxl_
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG XL: libjxl can't recompress this kind of JPEG");
     if (!jpeg && (!jxl_add_metadata(encoder, options->metadata, error) ||
-                  !jxl_add_pixels(encoder, settings, image, options->colour, distance)))
+                  !jxl_add_pixels(encoder, settings, image, options->color, distance)))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
     JxlEncoderCloseInput(encoder);
     return jxl_write(encoder, out, error);
@@ -737,8 +737,8 @@ static enum dl2_pixels_only jxl_refuses(const uint8_t *data, size_t size)
         return DL2_PIXELS_NOT_ONLY;
     if (!codec->coding(data, size, &coding))
         return DL2_PIXELS_OF_OTHERS;
-    const bool rgb = !strcmp(coding.colour, "RGB");
-    return !strcmp(coding.colour, "inks")             ? DL2_PIXELS_OF_CMYK
+    const bool rgb = !strcmp(coding.color, "RGB");
+    return !strcmp(coding.color, "inks")             ? DL2_PIXELS_OF_CMYK
            : coding.arithmetic                        ? DL2_PIXELS_OF_ARITHMETIC
            : rgb && strcmp(coding.subsampling, "444") ? DL2_PIXELS_OF_RGB
            : !rgb && !coding.common                   ? DL2_PIXELS_OF_OTHERS
@@ -844,7 +844,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .extensions = {"jxl"},
     .lossy = true,
     .max_side = 1 << 18,
-    .colours = DL2_COLOUR_PARAMETERS,
+    .colors = DL2_COLOR_SPACE_PARAMETERS,
     .always_tagged = true,
     .max_effort = MAX_EFFORT,
     .usual_effort = DEFAULT_EFFORT,
@@ -853,7 +853,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .pixel_bytes = 100,
     .find_version = jxl_version,
     .sniff = jxl_sniff,
-    .colour = jxl_colour,
+    .color = jxl_color,
     .coded_bytes = jxl_coded_bytes,
     .state_size = sizeof(struct jxl_state),
     .open = jxl_open,
@@ -874,7 +874,7 @@ const struct dl2_codec dl2_codec_jxl_lossless = {
     .extension = "jxl",
     .extensions = {"jxl"},
     .max_side = 1 << 18,
-    .colours = DL2_COLOUR_ICC | DL2_COLOUR_PARAMETERS,
+    .colors = DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_PARAMETERS,
     .always_tagged = true,
     .max_effort = MAX_EFFORT,
     .usual_effort = DEFAULT_EFFORT,

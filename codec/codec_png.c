@@ -3,7 +3,7 @@
  * PNG through libpng. Headers are read here, without it: eight bytes of signature, IHDR, and a walk
  * over the chunks' lengths for transparency and EXIF.
  *
- * 16-bit samples are scaled to 8 with rounding, palettes become colour (unless a request asks for
+ * 16-bit samples are scaled to 8 with rounding, palettes become color (unless a request asks for
  * their numbers), alpha is laid over the background by the numbers as coded (no gamma). Gray with
  * alpha stays gray, over the background's luma. Effort is zlib's level, 0 to 9, 6 by default.
  */
@@ -46,7 +46,7 @@ static int png_open(void *state, struct dl2_image_info *info, struct dl2_error *
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: a size of %ux%u makes no sense",
                              (unsigned)info->width, (unsigned)info->height);
     if (type > 6 || type == 1 || type == 5)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: there is no colour type %u", type);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: there is no color type %u", type);
     info->channels = type & PNG_COLOR_MASK_COLOR ? 3 : 1;
     info->alpha = type & PNG_COLOR_MASK_ALPHA;
     info->palette = type == PNG_COLOR_TYPE_PALETTE;
@@ -180,33 +180,33 @@ static bool png_is_near(double a, double b)
 
 /* cICP counts before iCCP, that before sRGB, that before gAMA and cHRM (PNG, third edition, 4.3). A
  * gAMA of 45455 is how sRGB is said to readers that know nothing else. */
-static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int png_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                       struct dl2_error *error)
 {
     uint32_t length, gamma = SRGB_GAMMA;
     bool same = true;
     const uint8_t *chunk = png_find_chunk(data, size, "cICP", &length);
     if (chunk && length == 4) {
-        dl2_colour_set_cicp(colour, chunk[0], chunk[1]);
+        dl2_color_set_cicp(color, chunk[0], chunk[1]);
         return DL2_OK;
     }
     if ((chunk = png_find_chunk(data, size, "iCCP", &length))) {
-        colour->form = DL2_COLOUR_ICC;
-        return png_inflate_profile(chunk, length, &colour->icc, error);
+        color->form = DL2_COLOR_SPACE_ICC;
+        return png_inflate_profile(chunk, length, &color->icc, error);
     }
     if (png_find_chunk(data, size, "sRGB", &length))
         return DL2_OK;
     if ((chunk = png_find_chunk(data, size, "gAMA", &length)) && length == 4 && dl2_read_u32(chunk))
         gamma = dl2_read_u32(chunk);
-    memcpy(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy);
+    memcpy(color->xy, dl2_color_srgb.xy, sizeof color->xy);
     if ((chunk = png_find_chunk(data, size, "cHRM", &length)) && length == 32)
         for (int i = 0; i < 8; i++) /* white comes first there */
-            colour->xy[i] = dl2_read_u32(chunk + 4 * ((i + 2) % 8)) / 100000.0;
+            color->xy[i] = dl2_read_u32(chunk + 4 * ((i + 2) % 8)) / 100000.0;
     for (int i = 0; i < 8; i++)
-        same = same && png_is_near(colour->xy[i], dl2_colour_srgb.xy[i]);
-    colour->gamma = 100000.0 / gamma;
+        same = same && png_is_near(color->xy[i], dl2_color_srgb.xy[i]);
+    color->gamma = 100000.0 / gamma;
     if (!same || !png_is_near(gamma, SRGB_GAMMA))
-        colour->form = DL2_COLOUR_GAMMA;
+        color->form = DL2_COLOR_SPACE_GAMMA;
     return DL2_OK;
 }
 
@@ -222,7 +222,7 @@ static void png_on_error(png_structp png, png_const_charp message)
     png_longjmp(png, 1);
 }
 
-/* Warnings (odd text, colour profiles) are ignored: the pixels are right. */
+/* Warnings (odd text, color profiles) are ignored: the pixels are right. */
 static void png_on_warning(png_structp png, png_const_charp message)
 {
     (void)png, (void)message;
@@ -314,7 +314,7 @@ static int png_read_pixels(struct png_state *reader, const struct dl2_decode_req
 
     uint32_t channels = type & PNG_COLOR_MASK_COLOR && !indices ? 3 : 1;
     if (png_get_bit_depth(png, info) != 8 || png_get_channels(png, info) != channels + alpha)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent color type");
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, channels, error));
     size_t row_bytes = png_get_rowbytes(png, info);
     if (passes > 1)
@@ -334,7 +334,7 @@ static int png_read_deep_pixels(struct png_state *reader, const uint8_t backgrou
     const int type = png_get_color_type(reader->png, reader->png_info);
     const bool transparent = png_get_valid(reader->png, reader->png_info, PNG_INFO_tRNS);
     if (png_get_bit_depth(reader->png, reader->png_info) != 16)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent color type");
     if (transparent)
         png_set_tRNS_to_alpha(reader->png);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -346,7 +346,7 @@ static int png_read_deep_pixels(struct png_state *reader, const uint8_t backgrou
     const uint32_t channels = (type & PNG_COLOR_MASK_COLOR ? 3 : 1) +
                               (type & PNG_COLOR_MASK_ALPHA || transparent ? 1 : 0);
     if (png_get_channels(reader->png, reader->png_info) != channels)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent color type");
     DL2_TRY(dl2_deep_reshape(image, reader->info.width, height, channels, error));
     if (png_get_rowbytes(reader->png, reader->png_info) * height != image->bytes.size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent rows");
@@ -454,21 +454,21 @@ static int png_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profil
 }
 
 /* Chunks behind the header of a file that is written. */
-static int png_put_colour(struct dl2_bytes *out, const struct dl2_colour *colour,
+static int png_put_color(struct dl2_bytes *out, const struct dl2_color_space *color,
                           struct dl2_error *error)
 {
     uint8_t data[32];
-    switch (colour ? colour->form : DL2_COLOUR_SRGB) {
-    case DL2_COLOUR_ICC:
-        return png_put_profile(out, &colour->icc, error);
-    case DL2_COLOUR_CICP: /* RGB, full range */
-        memcpy(data, (const uint8_t[]){colour->primaries, colour->transfer, 0, 1}, 4);
+    switch (color ? color->form : DL2_COLOR_SPACE_SRGB) {
+    case DL2_COLOR_SPACE_ICC:
+        return png_put_profile(out, &color->icc, error);
+    case DL2_COLOR_SPACE_CICP: /* RGB, full range */
+        memcpy(data, (const uint8_t[]){color->primaries, color->transfer, 0, 1}, 4);
         return png_put_chunk(out, "cICP", data, 4, error);
-    case DL2_COLOUR_GAMMA:
+    case DL2_COLOR_SPACE_GAMMA:
         for (int i = 0; i < 8; i++)
-            dl2_write_u32(data + 4 * ((i + 2) % 8), (uint32_t)lround(colour->xy[i] * 100000));
+            dl2_write_u32(data + 4 * ((i + 2) % 8), (uint32_t)lround(color->xy[i] * 100000));
         DL2_TRY(png_put_chunk(out, "cHRM", data, 32, error));
-        dl2_write_u32(data, (uint32_t)lround(100000 / colour->gamma));
+        dl2_write_u32(data, (uint32_t)lround(100000 / color->gamma));
         return png_put_chunk(out, "gAMA", data, 4, error);
     default:
         return DL2_OK;
@@ -527,7 +527,7 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
     if (own.status == DL2_OK && options->metadata)
         png_put_metadata(out, options->metadata, &own);
     if (own.status == DL2_OK)
-        png_put_colour(out, options->colour, &own);
+        png_put_color(out, options->color, &own);
     if (own.status == DL2_OK && options->indices)
         png_put_palette(out, options->source, options->source_size, &own);
     return dl2_error_copy(error, &own);
@@ -546,14 +546,14 @@ const struct dl2_codec dl2_codec_png = {
     .extensions = {"png"},
     .max_side = 1000000,
     .has_palette = true,
-    .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP | DL2_COLOUR_GAMMA,
+    .colors = DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_CICP | DL2_COLOR_SPACE_GAMMA,
     .max_effort = MAX_LEVEL,
     .usual_effort = DEFAULT_LEVEL,
     .effort_help = "zlib's level",
     .pixel_bytes = 7,
     .version = "libpng " PNG_LIBPNG_VER_STRING,
     .signatures = {{8, "\x89PNG\r\n\x1a\n"}},
-    .colour = png_colour,
+    .color = png_color,
     .coded_bytes = png_coded_bytes,
     .state_size = sizeof(struct png_state),
     .open = png_open,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TIFF and BigTIFF through libtiff: the first page of a file; has_more says that others follow.
- * libtiff's RGBA interface makes 8-bit colours of all that it knows (1 to 16 bits, palettes, CMYK
+ * libtiff's RGBA interface makes 8-bit colors of all that it knows (1 to 16 bits, palettes, CMYK
  * by plain arithmetic, YCbCr, strips and tiles), with rounding. CIELab is under D50, as Pillow has
  * it; libtiff would not adapt it to sRGB's white. Signed samples, which libtiff would take for
  * large unsigned ones, floating point and other samples that it does not know are not supported,
@@ -137,7 +137,7 @@ static bool tiff_is_raw(const struct tiff_state *tiff)
 static void tiff_read_extra(struct tiff_state *tiff, struct dl2_image_info *info,
                             uint16_t photometric)
 {
-    const uint32_t colours = photometric == PHOTOMETRIC_SEPARATED ? 4
+    const uint32_t colors = photometric == PHOTOMETRIC_SEPARATED ? 4
                              : photometric == PHOTOMETRIC_PALETTE ? 1
                                                                   : info->channels;
     uint16_t count = 0, samples = 1, *kinds = NULL;
@@ -148,7 +148,7 @@ static void tiff_read_extra(struct tiff_state *tiff, struct dl2_image_info *info
         (kinds[0] == EXTRASAMPLE_ASSOCALPHA || kinds[0] == EXTRASAMPLE_UNASSALPHA))
         tiff->alpha = kinds[0];
     info->alpha = tiff->alpha;
-    info->left_out = samples > colours + info->alpha ? samples - colours - info->alpha : 0;
+    info->left_out = samples > colors + info->alpha ? samples - colors - info->alpha : 0;
 }
 
 static int tiff_check_format(const struct tiff_state *tiff, struct dl2_error *error)
@@ -199,7 +199,7 @@ static int tiff_open(void *state, struct dl2_image_info *info, struct dl2_error 
     return DL2_OK;
 }
 
-static int tiff_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int tiff_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                        struct dl2_error *error)
 {
     struct tiff_state tiff = {.base = {.data = data, .size = size}, .problem = DL2_ERROR_INIT};
@@ -207,7 +207,7 @@ static int tiff_colour(const uint8_t *data, size_t size, struct dl2_colour *colo
     void *profile = NULL;
     int status = tiff_open_file(&tiff, error);
     if (status == DL2_OK && TIFFGetField(tiff.file, TIFFTAG_ICCPROFILE, &bytes, &profile) == 1)
-        status = dl2_colour_set_icc(colour, profile, bytes, error);
+        status = dl2_color_set_icc(color, profile, bytes, error);
     tiff_close(&tiff);
     return status;
 }
@@ -311,7 +311,7 @@ static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t coun
                                              : tiff_fail(tiff, "TIFF: the file is damaged", error);
 }
 
-/* libtiff multiplies colours by their opacities, but not gray levels by opacities that it was told
+/* libtiff multiplies colors by their opacities, but not gray levels by opacities that it was told
  * to be separate. */
 static uint8_t tiff_blend(const struct tiff_state *tiff, unsigned value, unsigned alpha,
                           unsigned background)
@@ -442,7 +442,7 @@ const struct dl2_codec dl2_codec_tiff = {
     .pixel_bytes = 12,
     .find_version = tiff_version,
     .signatures = {{8, "II*\0????"}, {8, "MM\0*????"}, {8, "II+\0????"}, {8, "MM\0+????"}},
-    .colour = tiff_colour,
+    .color = tiff_color,
     .state_size = sizeof(struct tiff_state),
     .open = tiff_open,
     .read = tiff_read,

@@ -3,7 +3,7 @@
  * WebP through libwebp: lossy, always 4:2:0.
  *
  * Quality is libwebp's own quality factor, method 4 its default (effort is the method), so figures
- * compare with cwebp's. There is no gray WebP: gray images are stored as colour. Lossy and lossless
+ * compare with cwebp's. There is no gray WebP: gray images are stored as color. Lossy and lossless
  * files are read. Of an animation the first frame is, as a file of its own; the canvas that it does
  * not cover is transparent, as of a GIF.
  */
@@ -59,7 +59,7 @@ static int webp_orientation(const uint8_t *data, size_t size)
     return exif ? dl2_exif_orientation(exif, length) : 1;
 }
 
-/* Are the opacities of a lossy file predicted from their neighbours? */
+/* Are the opacities of a lossy file predicted from their neighbors? */
 static bool webp_has_filtered_alpha(const uint8_t *data, size_t size)
 {
     size_t length;
@@ -333,12 +333,12 @@ static size_t webp_memory(const void *state)
     return webp->frame.capacity;
 }
 
-static int webp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+static int webp_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                        struct dl2_error *error)
 {
     size_t length;
     const uint8_t *profile = webp_find_chunk(data, size, "ICCP", &length);
-    return profile ? dl2_colour_set_icc(colour, profile, length, error) : DL2_OK;
+    return profile ? dl2_color_set_icc(color, profile, length, error) : DL2_OK;
 }
 
 static int webp_method(const struct dl2_encode_options *options)
@@ -389,9 +389,9 @@ static int webp_extend(struct dl2_bytes *out, const struct dl2_image *image,
     static const struct dl2_metadata no_metadata;
     static const struct dl2_bytes no_profile;
     const struct dl2_metadata *metadata = options->metadata ? options->metadata : &no_metadata;
-    const struct dl2_colour *colour = options->colour;
+    const struct dl2_color_space *color = options->color;
     const struct dl2_bytes *profile =
-        colour && colour->form == DL2_COLOUR_ICC ? &colour->icc : &no_profile;
+        color && color->form == DL2_COLOR_SPACE_ICC ? &color->icc : &no_profile;
     uint8_t head[EXTENDED] = "VP8X\12"; /* ten bytes: flags, width, height less 1 */
     if (!profile->size && !metadata->exif.size && !metadata->xmp.size)
         return DL2_OK;
@@ -546,7 +546,7 @@ const struct dl2_codec dl2_codec_webp = {
     .extensions = {"webp"},
     .lossy = true,
     .max_side = WEBP_MAX_DIMENSION,
-    .colours = DL2_COLOUR_ICC,
+    .colors = DL2_COLOR_SPACE_ICC,
     .no_gray = true,
     .max_effort = MAX_METHOD,
     .usual_effort = DEFAULT_METHOD,
@@ -555,7 +555,7 @@ const struct dl2_codec dl2_codec_webp = {
     .pixel_bytes = 12,
     .find_version = webp_version,
     .signatures = {{12, "RIFF????WEBP"}},
-    .colour = webp_colour,
+    .color = webp_color,
     .coded_bytes = webp_coded_bytes,
     .state_size = sizeof(struct webp_state),
     .open = webp_open,

@@ -17,7 +17,7 @@ struct dl2_codec_state {
 size_t dl2_codec_take(struct dl2_codec_state *state, void *out, size_t count);
 
 /* dl2_codec_sniff(), with an error that says why there is none. */
-int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
+int dl2_codec_recognize(const uint8_t *data, size_t size, const struct dl2_codec **out,
                         struct dl2_error *error);
 
 static inline uint32_t dl2_divide_up(uint32_t a, uint32_t b)

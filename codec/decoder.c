@@ -118,7 +118,7 @@ static int decoder_open_outer(struct dl2_decoder *decoder, const uint8_t *data, 
     const struct dl2_codec *codec;
     decoder->codec = NULL;
     decoder->unwrapped = false;
-    DL2_TRY(dl2_codec_recognise(data, size, &codec, error));
+    DL2_TRY(dl2_codec_recognize(data, size, &codec, error));
     DL2_TRY(decoder_open_with(decoder, codec, data, size, limit, &decoder->info, error));
     DL2_TRY(dl2_image_check_size(decoder->info.width, decoder->info.height, limit, error));
     decoder->codec = codec;

@@ -13,7 +13,7 @@
  * Images with an EXIF orientation are read in the same way; what was read is then turned upright.
  *
  * The result is bit for bit the pixels that cropping the whole decoded image (at the same
- * reduction) would give. Gray of a colour JPEG is its luma as coded, also from dl2_image_decode().
+ * reduction) would give. Gray of a color JPEG is its luma as coded, also from dl2_image_decode().
  *
  * Threads: one at a time per decoder; decoders share nothing.
  */

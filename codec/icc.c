@@ -9,8 +9,8 @@
 
 enum { HEADER = 128, ENTRY = 12, MAX_TAGS = 1024, LEVELS = 256 };
 
-/* Colourants that differ by less mean the same: a third of a level of 8 bits. */
-#define SAME_COLOURANT 0.002
+/* Colorants that differ by less mean the same: a third of a level of 8 bits. */
+#define SAME_COLORANT 0.002
 
 /* The tag's data of at least `least` bytes, or NULL. */
 static const uint8_t *icc_find_tag(const uint8_t *data, size_t size, const char *name, size_t least,
@@ -168,22 +168,22 @@ static bool icc_read_matrix(struct dl2_icc *icc, const uint8_t *data, size_t siz
     static const char *const curves[] = {"rTRC", "gTRC", "bTRC"};
     double light[3][LEVELS];
     size_t length;
-    const bool colour = icc->channels == 3;
-    if (icc_find_tag(data, size, "A2B0", 0, &length) || (icc->channels != 1 && !colour) ||
+    const bool color = icc->channels == 3;
+    if (icc_find_tag(data, size, "A2B0", 0, &length) || (icc->channels != 1 && !color) ||
         memcmp(data + 20, "XYZ ", 4) != 0)
         return false;
-    for (int c = 0; c < (colour ? 3 : 1); c++) {
-        if (!icc_read_curve(data, size, colour ? curves[c] : "kTRC", light[c]))
+    for (int c = 0; c < (color ? 3 : 1); c++) {
+        if (!icc_read_curve(data, size, color ? curves[c] : "kTRC", light[c]))
             return false;
         for (int v = 0; v < LEVELS; v++) {
             if (!isfinite(light[c][v]) || fabs(light[c][v] - light[0][v]) > 1.0 / 4096)
                 return false;
             icc->light[v] = (float)light[0][v];
         }
-        const uint8_t *tag = colour ? icc_find_tag(data, size, columns[c], 20, &length) : NULL;
-        if (colour && !tag)
+        const uint8_t *tag = color ? icc_find_tag(data, size, columns[c], 20, &length) : NULL;
+        if (color && !tag)
             return false;
-        for (int i = 0; colour && i < 3; i++)
+        for (int i = 0; color && i < 3; i++)
             icc->columns[3 * c + i] = icc_fixed(tag + 8 + 4 * i);
     }
     return true;
@@ -195,7 +195,7 @@ static bool icc_is_srgb(const struct dl2_icc *icc)
                                    0.0971, 0.1431, 0.0606, 0.7139};
     bool same = icc->matrix && icc->srgb_curve;
     for (int i = 0; icc->channels == 3 && i < 9; i++)
-        same = same && fabs(icc->columns[i] - srgb[i]) < SAME_COLOURANT;
+        same = same && fabs(icc->columns[i] - srgb[i]) < SAME_COLORANT;
     return same;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of an ICC profile (ICC.1) that can be told without a colour engine: for how many
+ * The parts of an ICC profile (ICC.1) that can be told without a color engine: for how many
  * channels it is, its name, and whether it is sRGB, or a gamma with primaries. Profiles come from
  * files: any bytes are safe.
  */
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct dl2_icc {
-    uint32_t channels; /* 1 gray, 3 RGB, 4 CMYK, 0 another colour space */
+    uint32_t channels; /* 1 gray, 3 RGB, 4 CMYK, 0 another color space */
     char name[72];     /* UTF-8, its description; "a profile without a name" */
-    /* A matrix (of RGB) and a curve that all channels have, and no table of colours? Then: */
+    /* A matrix (of RGB) and a curve that all channels have, and no table of colors? Then: */
     bool matrix;
     double columns[9]; /* XYZ under D50 of red, green, blue; gray: unset */
     float light[256];  /* the curve at v / 255 */

@@ -72,17 +72,17 @@ static bool next_box(const uint8_t *data, size_t size, size_t *at, const uint8_t
     return true;
 }
 
-static void set_foreign(struct dl2_jp2_colour *colour, const char *name)
+static void set_foreign(struct dl2_jp2_color *color, const char *name)
 {
-    colour->space = DL2_JP2_FOREIGN;
-    snprintf(colour->foreign, sizeof colour->foreign, "%s", name);
+    color->space = DL2_JP2_FOREIGN;
+    snprintf(color->foreign, sizeof color->foreign, "%s", name);
 }
 
 /* Ranges, offsets and illuminant of CIELab; none: those of the standard. */
-static void read_lab(const uint8_t *parameters, size_t length, struct dl2_jp2_colour *colour)
+static void read_lab(const uint8_t *parameters, size_t length, struct dl2_jp2_color *color)
 {
     enum { D50 = 0x00443530, D65 = 0x00443635 };
-    struct dl2_jp2_lab *lab = &colour->lab;
+    struct dl2_jp2_lab *lab = &color->lab;
     *lab = (struct dl2_jp2_lab){.range = {100, 170, 200}};
     if (length < 4 * (size_t)LAB_PARAMETERS)
         return;
@@ -94,11 +94,11 @@ static void read_lab(const uint8_t *parameters, size_t length, struct dl2_jp2_co
     const uint32_t illuminant = dl2_read_u32(parameters + 24);
     lab->d65 = illuminant == D65;
     if (illuminant != D50 && illuminant != D65)
-        set_foreign(colour, "CIELab under another light than D50 and D65");
+        set_foreign(color, "CIELab under another light than D50 and D65");
 }
 
-/* By a colour specification box; false for one of a method that says nothing here. */
-static bool read_colour(const uint8_t *content, size_t length, struct dl2_jp2_colour *colour)
+/* By a color specification box; false for one of a method that says nothing here. */
+static bool read_color(const uint8_t *content, size_t length, struct dl2_jp2_color *color)
 {
     enum { ENUMERATED = 1, RESTRICTED = 2, ANY = 3, START = 3, SIGNATURE = START + 16 };
     const size_t count = sizeof spaces / sizeof *spaces;
@@ -108,10 +108,10 @@ static bool read_colour(const uint8_t *content, size_t length, struct dl2_jp2_co
         const uint32_t number = dl2_read_u32(content + START);
         while (row < count && !(spaces[row].number == number && number))
             row++;
-        colour->enumerated = number;
+        color->enumerated = number;
         snprintf(name, sizeof name, "number %u", (unsigned)number);
         if (row < count && spaces[row].space == DL2_JP2_LAB)
-            read_lab(content + START + 4, length - START - 4, colour);
+            read_lab(content + START + 4, length - START - 4, color);
     } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
         const char *signature = (const char *)content + SIGNATURE;
         for (int i = 0; i < 4; i++)
@@ -120,21 +120,21 @@ static bool read_colour(const uint8_t *content, size_t length, struct dl2_jp2_co
         while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
             row++;
         snprintf(name, sizeof name, "a profile of %.4s", signature);
-        colour->profile = content + START;
-        colour->profile_size = length - START;
+        color->profile = content + START;
+        color->profile_size = length - START;
     } else {
         return false;
     }
     if (row == count)
-        set_foreign(colour, name);
+        set_foreign(color, name);
     else if (spaces[row].space == DL2_JP2_FOREIGN)
-        set_foreign(colour, spaces[row].name);
-    else if (colour->space != DL2_JP2_FOREIGN)
-        colour->space = spaces[row].space;
+        set_foreign(color, spaces[row].name);
+    else if (color->space != DL2_JP2_FOREIGN)
+        color->space = spaces[row].space;
     return true;
 }
 
-/* Is one of the channels an opacity, by their definitions: number, kind, colour? */
+/* Is one of the channels an opacity, by their definitions: number, kind, color? */
 static bool defines_alpha(const uint8_t *content, size_t length)
 {
     enum { OPACITY = 1, PREMULTIPLIED = 2 };
@@ -147,7 +147,7 @@ static bool defines_alpha(const uint8_t *content, size_t length)
 }
 
 /*
- * The first colour specification of methods that every reader knows counts, as it does with
+ * The first color specification of methods that every reader knows counts, as it does with
  * OpenJPEG; where there is none, the first of any profile.
  */
 static void read_image_header(const uint8_t *data, size_t size, struct dl2_jp2_header *header)
@@ -160,10 +160,10 @@ static void read_image_header(const uint8_t *data, size_t size, struct dl2_jp2_h
             const bool other = content[0] != 1 && content[0] != 2;
             if (other && any)
                 continue;
-            struct dl2_jp2_colour tried = {0};
-            if (!read_colour(content, length, &tried))
+            struct dl2_jp2_color tried = {0};
+            if (!read_color(content, length, &tried))
                 continue;
-            header->colour = tried;
+            header->color = tried;
             known = !other;
             any = true;
         } else if (!memcmp(type, "pclr", 4) && length >= 3) {
@@ -204,17 +204,17 @@ static bool is_high_throughput(const uint8_t *data, size_t size)
     return false;
 }
 
-/* Is the colour one that can be converted, and are there components enough for it? */
-static int check_colour(const struct dl2_jp2_header *header, struct dl2_error *error)
+/* Is the color one that can be converted, and are there components enough for it? */
+static int check_color(const struct dl2_jp2_header *header, struct dl2_error *error)
 {
-    if (header->colour.space == DL2_JP2_FOREIGN)
+    if (header->color.space == DL2_JP2_FOREIGN)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: colour space %s is not supported", header->colour.foreign);
-    if (header->colour.space == DL2_JP2_LAB && (header->components != 3 || header->is_signed))
+                             "JPEG 2000: color space %s is not supported", header->color.foreign);
+    if (header->color.space == DL2_JP2_LAB && (header->components != 3 || header->is_signed))
         return dl2_error_set(
             error, DL2_ERR_UNSUPPORTED, "JPEG 2000: CIELab of %u components, %s, is not supported",
             (unsigned)header->components, header->is_signed ? "signed" : "unsigned");
-    if (header->colour.space == DL2_JP2_CMYK && header->components != 4)
+    if (header->color.space == DL2_JP2_CMYK && header->components != 4)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: CMYK of %u components is not supported",
                              (unsigned)header->components);
@@ -254,7 +254,7 @@ static int read_siz(const uint8_t *data, size_t size, struct dl2_jp2_header *hea
         header->plain = data[43 + 3 * c] == 1 && data[44 + 3 * c] == 1;
     if (!header->components)
         header->components = components;
-    return check_colour(header, error);
+    return check_color(header, error);
 }
 
 int dl2_jp2_read_header(const uint8_t *data, size_t size, struct dl2_jp2_header *header,
@@ -302,7 +302,7 @@ bool dl2_jp2_has_alpha(const struct dl2_jp2_header *header)
 
 uint32_t dl2_jp2_extra(const struct dl2_jp2_header *header)
 {
-    return header->colour.space == DL2_JP2_CMYK ? 0 : header->components - dl2_jp2_channels(header);
+    return header->color.space == DL2_JP2_CMYK ? 0 : header->components - dl2_jp2_channels(header);
 }
 
 uint32_t dl2_jp2_channels(const struct dl2_jp2_header *header)

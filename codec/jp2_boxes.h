@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The boxes of JP2 files (ISO/IEC 15444-1, annex I; 15444-2 for some colour spaces) and the main
+ * The boxes of JP2 files (ISO/IEC 15444-1, annex I; 15444-2 for some color spaces) and the main
  * header of codestreams, which are read and written here without OpenJPEG: it reserves memory for
  * as many tiles and components as a header claims, and knows neither profiles nor metadata when it
  * writes.
@@ -31,10 +31,10 @@ struct dl2_jp2_lab {
     bool d65;      /* the illuminant; false: D50 */
 };
 
-/* What a colour specification box says. */
-struct dl2_jp2_colour {
+/* What a color specification box says. */
+struct dl2_jp2_color {
     enum dl2_jp2_space space;
-    char foreign[48]; /* the name, or number, of a colour space that can't be converted */
+    char foreign[48]; /* the name, or number, of a color space that can't be converted */
     struct dl2_jp2_lab lab;
     uint32_t enumerated; /* EnumCS, or 0 */
     const uint8_t *profile;
@@ -46,7 +46,7 @@ struct dl2_jp2_header {
     uint32_t width, height;
     uint32_t components; /* after the palette, where there is one */
     uint32_t bits;
-    struct dl2_jp2_colour colour;
+    struct dl2_jp2_color color;
     bool palette;
     bool no_alpha; /* the channel definitions give the last component another meaning */
     bool high_throughput;
@@ -57,14 +57,14 @@ struct dl2_jp2_header {
 bool dl2_jp2_is_codestream(const uint8_t *data, size_t size);
 
 /* Reads a JP2 file or a bare codestream. DL2_ERR_FORMAT for a damaged one, DL2_ERR_UNSUPPORTED and
- * DL2_ERR_LIMIT for what is not to be decoded. header->colour.profile points into data. */
+ * DL2_ERR_LIMIT for what is not to be decoded. header->color.profile points into data. */
 int dl2_jp2_read_header(const uint8_t *data, size_t size, struct dl2_jp2_header *header,
                         struct dl2_error *error);
-/* A component behind the colours, which are gray or RGB: an opacity, unless the file says that it
+/* A component behind the colors, which are gray or RGB: an opacity, unless the file says that it
  * is none. */
 uint32_t dl2_jp2_extra(const struct dl2_jp2_header *header);
 bool dl2_jp2_has_alpha(const struct dl2_jp2_header *header);
-/* Colours: 1 or 3. */
+/* Colors: 1 or 3. */
 uint32_t dl2_jp2_channels(const struct dl2_jp2_header *header);
 
 /* The bytes of tile-parts: the codestream behind its main header. */
@@ -73,7 +73,7 @@ size_t dl2_jp2_coded_bytes(const uint8_t *data, size_t size);
 int dl2_jp2_read_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
                           struct dl2_error *error);
 
-/* Puts a profile where the file in *out names a colour space by its number. */
+/* Puts a profile where the file in *out names a color space by its number. */
 int dl2_jp2_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profile,
                         struct dl2_error *error);
 /* Puts EXIF and XMP, as far as there are any, behind the file in *out. */

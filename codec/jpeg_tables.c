@@ -69,7 +69,7 @@ static int read_families(struct dl2_jpeg_tables *tables, const json_t *json,
     tables->families =
         count && count <= MAX_FAMILIES ? dl2_calloc(count, sizeof *tables->families) : NULL;
     if (count && count <= MAX_FAMILIES && !tables->families)
-        return dl2_error_memory(error, "quantisation tables");
+        return dl2_error_memory(error, "quantization tables");
     bool good = tables->families;
     for (size_t f = 0; good && f < count; f++) {
         good = read_family(json_array_get(families, f), &tables->families[f]);
@@ -78,7 +78,7 @@ static int read_families(struct dl2_jpeg_tables *tables, const json_t *json,
     tables->count = count;
     return good ? DL2_OK
                 : dl2_error_set(error, DL2_ERR_FORMAT,
-                                "%s is not a file of quantisation tables: make it again with "
+                                "%s is not a file of quantization tables: make it again with "
                                 "dl2-transcode fit-tables",
                                 tables->path);
 }
@@ -104,7 +104,7 @@ int dl2_jpeg_tables_name(const char *path, struct dl2_jpeg_tables **out, struct 
 {
     struct dl2_jpeg_tables *const tables = *out = dl2_calloc(1, sizeof *tables);
     if (!tables || !(tables->path = strdup(path)))
-        return dl2_error_memory(error, "quantisation tables");
+        return dl2_error_memory(error, "quantization tables");
     return take_name(tables, error);
 }
 

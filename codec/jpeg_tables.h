@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quantisation tables that were fitted to a dataset and its use (transcode/tables/fit_tables.h), in
+ * Quantization tables that were fitted to a dataset and its use (transcode/tables/fit_tables.h), in
  * a file of JSON, dl2-tables/1 of docs/formats/transcode.md. A file has a family of tables for each
  * resolution and chroma subsampling that it was fitted for: a pair for each quality from 1 to 100,
  * luma's and chroma's, which makes files about as large as libjpeg's tables of that quality do.
@@ -17,7 +17,7 @@
 enum { DL2_TABLES_QUALITIES = 100, DL2_TABLES_NAME_SIZE = 32 };
 #define DL2_TABLES_SCHEMA "dl2-tables/1"
 
-/* Quantisation steps of luma and chroma at the qualities 1 to 100, in natural order, 1 to 255. */
+/* Quantization steps of luma and chroma at the qualities 1 to 100, in natural order, 1 to 255. */
 struct dl2_jpeg_steps {
     uint16_t steps[101][2][64]; /* [0] is not used */
 };
@@ -38,7 +38,7 @@ enum {
     DL2_DIFFERENCE_BINS = 16385,
 };
 
-/* How often the coefficients of images have which magnitude, in eighths and before quantisation;
+/* How often the coefficients of images have which magnitude, in eighths and before quantization;
  * Y, Cb and Cr. Natural order. */
 struct dl2_coefficient_counts {
     uint64_t blocks[3];

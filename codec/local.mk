@@ -6,7 +6,7 @@ libcodec_la_SOURCES = \
 	codec/codec_external.c codec/external.h codec/external_decoders.h \
 	codec/codec_bmp.c \
 	codec/codec_pnm.c \
-	codec/colour.c codec/colour.h \
+	codec/color.c codec/color.h \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
 	codec/icc.c codec/icc.h \
@@ -35,7 +35,7 @@ endif
 
 if HAVE_LCMS
 noinst_LTLIBRARIES += libcodec_lcms.la
-libcodec_lcms_la_SOURCES = codec/colour_lcms.c
+libcodec_lcms_la_SOURCES = codec/color_lcms.c
 libcodec_lcms_la_CFLAGS = $(AM_CFLAGS) $(LCMS_CFLAGS)
 libcodec_lcms_la_LIBADD = $(LCMS_LIBS)
 libcodec_la_LIBADD += libcodec_lcms.la

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an image file says beside its pixels and colours: the EXIF block (CIPA DC-008) and the XMP
+ * What an image file says beside its pixels and colors: the EXIF block (CIPA DC-008) and the XMP
  * packet (ISO 16684-1). Where they lie is each codec's matter (struct dl2_codec).
  *
  * Threads: one at a time for each object.

@@ -24,7 +24,7 @@ static bool row_of(const struct dl2_codec *codec, unsigned index, struct dl2_set
                                           .help = "restart intervals; progressive files have none"},
                                          {.name = codec->count_coefficients ? "tables" : NULL,
                                           .is_file = true,
-                                          .help = "quantisation tables, a file of fit-tables"}};
+                                          .help = "quantization tables, a file of fit-tables"}};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (common[i].name && index-- == 0) {
             *out = common[i];

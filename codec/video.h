@@ -9,7 +9,7 @@
  * it.
  *
  * Pixels have 8 bits a sample and are upright, as the file's display matrix has it. They are the
- * decoder's planes if a raster can have these, else RGB. The matrix of the colours is the file's,
+ * decoder's planes if a raster can have these, else RGB. The matrix of the colors is the file's,
  * BT.601 if it names none; primaries and transfer stay as they are. Chroma counts as in the middle
  * of its pixels, and frames are not deinterlaced.
  *
@@ -40,7 +40,7 @@ struct dl2_video_info {
     uint32_t width, height; /* of the upright frames */
     bool square_pixels;     /* or the file says nothing of their shape */
     /* What the frames that were decoded so far are: */
-    bool wide_colour; /* HDR (PQ, HLG), or primaries of a wide gamut (BT.2020, P3) */
+    bool wide_color; /* HDR (PQ, HLG), or primaries of a wide gamut (BT.2020, P3) */
     bool interlaced;  /* at least one frame */
 };
 

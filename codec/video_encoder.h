@@ -3,7 +3,7 @@
  * Encoding of clips: the frames of one clip become one MP4, by a codec of the registry that has
  * dl2_codec's `video`. The quality is the encoder's CRF (constant rate factor).
  *
- * Colours are YCbCr of 8 bits in limited range, by the matrix of BT.601, which the file names;
+ * Colors are YCbCr of 8 bits in limited range, by the matrix of BT.601, which the file names;
  * codec/video.h reverts it. Primaries and transfer are those of the frames and are not named.
  * Chroma lies in the middle of its pixels. All frames are shown equally long. The same frames and
  * options give the same bytes, with the same versions of the libraries.

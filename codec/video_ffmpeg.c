@@ -381,7 +381,7 @@ static int take_size(struct dl2_video *video, const AVFrame *frame, struct dl2_e
     return DL2_OK;
 }
 
-static bool has_wide_colour(const AVFrame *frame)
+static bool has_wide_color(const AVFrame *frame)
 {
     return frame->color_trc == AVCOL_TRC_SMPTE2084 || frame->color_trc == AVCOL_TRC_ARIB_STD_B67 ||
            frame->color_primaries == AVCOL_PRI_BT2020 ||
@@ -405,7 +405,7 @@ static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2
         return dl2_error_set(error, DL2_ERR_FORMAT, "a frame of the video is damaged");
     if (!video->info.width)
         DL2_TRY(take_size(video, frame, error));
-    video->info.wide_colour |= has_wide_colour(frame);
+    video->info.wide_color |= has_wide_color(frame);
     video->info.interlaced |= is_interlaced(frame);
     const uint32_t width = turned ? video->info.height : video->info.width;
     const uint32_t height = turned ? video->info.width : video->info.height;

@@ -5,7 +5,7 @@ void dl2_video_notes_add(struct dl2_video_notes *notes, const struct dl2_video_i
 {
     notes->sound += video->has_sound;
     notes->oblong += !video->square_pixels;
-    notes->wide_colour += video->wide_colour;
+    notes->wide_color += video->wide_color;
     notes->interlaced += video->interlaced;
 }
 
@@ -13,7 +13,7 @@ void dl2_video_notes_sum(struct dl2_video_notes *sum, const struct dl2_video_not
 {
     sum->sound += other->sound;
     sum->oblong += other->oblong;
-    sum->wide_colour += other->wide_colour;
+    sum->wide_color += other->wide_color;
     sum->interlaced += other->interlaced;
 }
 
@@ -28,11 +28,11 @@ void dl2_video_notes_tell(const struct dl2_video_notes *notes, const char *sourc
                              "%s: pixels that are not square stay so, and %s look stretched: %zu "
                              "videos have them",
                              source, made, notes->oblong);
-    if (notes->wide_colour)
+    if (notes->wide_color)
         dl2_progress_message(progress,
                              "%s: HDR and wide gamuts are not converted, and %s look pale: %zu "
                              "videos have them",
-                             source, made, notes->wide_colour);
+                             source, made, notes->wide_color);
     if (notes->interlaced)
         dl2_progress_message(progress,
                              "%s: frames are not deinterlaced, and %s show combs where something "

@@ -11,7 +11,7 @@
 
 /* Numbers of videos. */
 struct dl2_video_notes {
-    size_t sound, oblong, wide_colour, interlaced;
+    size_t sound, oblong, wide_color, interlaced;
 };
 
 /* Counts a video all of whose frames were decoded. */

@@ -326,7 +326,7 @@ int dl2_file_expect(const char *path, struct dl2_error *error)
                : dl2_error_system(error, "%s: can't be written", path);
 }
 
-/* A folder being listed, and those above it, to recognise a loop of symbolic links. */
+/* A folder being listed, and those above it, to recognize a loop of symbolic links. */
 struct level {
     const struct level *above;
     dev_t device;

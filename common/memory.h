@@ -46,7 +46,7 @@ void *dl2_realloc(void *old, size_t count, size_t size);
  * address of the pointer to them. */
 int dl2_grow(void *array, size_t count, size_t size, struct dl2_error *error);
 
-/* Uninitialised, aligned to DL2_ALIGNMENT, at least one byte. Free with free(). */
+/* Uninitialized, aligned to DL2_ALIGNMENT, at least one byte. Free with free(). */
 void *dl2_alloc_aligned(size_t count, size_t size);
 
 /*

@@ -16,7 +16,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Letters that are added, left out, replaced, or exchanged with their neighbours (optimal string
+/* Letters that are added, left out, replaced, or exchanged with their neighbors (optimal string
  * alignment). */
 static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {

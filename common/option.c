@@ -1330,7 +1330,7 @@ int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_parse_colour(const char *text, void *value, struct dl2_error *error)
+int dl2_parse_color(const char *text, void *value, struct dl2_error *error)
 {
     static const struct {
         const char *name;
@@ -1345,7 +1345,7 @@ int dl2_parse_colour(const char *text, void *value, struct dl2_error *error)
     const char *digits = text + (*text == '#');
     if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "'%s' is no colour: RRGGBB (hexadecimal), white, black or gray", text);
+                             "'%s' is no color: RRGGBB (hexadecimal), white, black or gray", text);
     unsigned long number = strtoul(digits, NULL, 16);
     for (int c = 0; c < 3; c++)
         ((uint8_t *)value)[c] = (uint8_t)(number >> (16 - 8 * c));

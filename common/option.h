@@ -196,6 +196,6 @@ int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2
 int dl2_parse_size(const char *text, uint64_t *out, struct dl2_error *error);
 
 /* Parses "RRGGBB" or "#RRGGBB", hexadecimal, white, black or gray into a uint8_t[3]. */
-int dl2_parse_colour(const char *text, void *value, struct dl2_error *error);
+int dl2_parse_color(const char *text, void *value, struct dl2_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Texts: for people to read, and in lists. File names may hold any bytes; some of them move the
- * cursor, colour what follows or begin a line of their own.
+ * cursor, color what follows or begin a line of their own.
  */
 #ifndef DL2_COMMON_QUOTE_H
 #define DL2_COMMON_QUOTE_H

@@ -41,7 +41,7 @@ enum dl2_random_use {
     DL2_RANDOM_SUBSET = 10, /* which training samples are taken */
     DL2_RANDOM_SEARCH = 11, /* a configuration: a = its number, b = the setting; or their order: a =
                                b = UINT64_MAX */
-    DL2_RANDOM_PARTITION = 12,   /* of samples: a = number of `partitions` neighbours */
+    DL2_RANDOM_PARTITION = 12,   /* of samples: a = number of `partitions` neighbors */
     DL2_RANDOM_HOP = 13,         /* which model next: a = partition, b = visit */
     DL2_RANDOM_TARGET = 14,      /* images of whose scores dl2-transcode makes mean curves */
     DL2_RANDOM_SENSITIVITY = 15, /* labels from predictions: a = batch */

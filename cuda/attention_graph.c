@@ -14,8 +14,8 @@
 /* The tensors of both graphs: those of element, then float32. P is the softmax, which forward has
  * yet to divide by SUM. */
 enum { Q, K_TURNED, V, V_TURNED, K, O, DO, DQ, DK, DV, P_TURNED, DS_TURNED, P_LOWERED, FLOATS };
-enum { S = FLOATS, SCALED, MAXIMUM, CENTRED, P, SUM, LOGARITHM, STATS, DO_O, DO_O_SUM, DELTA, DP };
-enum { DP_CENTRED = DP + 1, DP_P, DS, DQ_SUM, SCALE, ONE, NOTHING };
+enum { S = FLOATS, SCALED, MAXIMUM, CENTERED, P, SUM, LOGARITHM, STATS, DO_O, DO_O_SUM, DELTA, DP };
+enum { DP_CENTERED = DP + 1, DP_P, DS, DQ_SUM, SCALE, ONE, NOTHING };
 
 enum layout { SCORES, ROWS, INPUTS, OUTPUTS, DENSE, NUMBER };
 
@@ -62,8 +62,8 @@ static const struct step forward[] = {
     {MATMUL, Q, K_TURNED, S},
     {MUL, S, SCALE, SCALED},
     {MAX_OF_ROW, SCALED, NOTHING, MAXIMUM},
-    {SUB, SCALED, MAXIMUM, CENTRED},
-    {EXP, CENTRED, NOTHING, P},
+    {SUB, SCALED, MAXIMUM, CENTERED},
+    {EXP, CENTERED, NOTHING, P},
     {SUM_OF_ROW, P, NOTHING, SUM},
     {LOG, SUM, NOTHING, LOGARITHM},
     {ADD, MAXIMUM, LOGARITHM, STATS},
@@ -75,10 +75,10 @@ static const struct step forward[] = {
 static const struct step backward[] = {
     {MUL, DO, O, DO_O},           {SUM_OF_ROW, DO_O, NOTHING, DO_O_SUM},
     {MUL, DO_O_SUM, ONE, DELTA},  {MATMUL, Q, K_TURNED, S},
-    {MUL, S, SCALE, SCALED},      {SUB, SCALED, STATS, CENTRED},
-    {EXP, CENTRED, NOTHING, P},   {RESHAPE, P, NOTHING, P_TURNED},
+    {MUL, S, SCALE, SCALED},      {SUB, SCALED, STATS, CENTERED},
+    {EXP, CENTERED, NOTHING, P},   {RESHAPE, P, NOTHING, P_TURNED},
     {MATMUL, P_TURNED, DO, DV},   {MATMUL, DO, V_TURNED, DP},
-    {SUB, DP, DELTA, DP_CENTRED}, {MUL, DP_CENTRED, P, DP_P},
+    {SUB, DP, DELTA, DP_CENTERED}, {MUL, DP_CENTERED, P, DP_P},
     {MUL, DP_P, SCALE, DS},       {RESHAPE, DS, NOTHING, DS_TURNED},
     {MATMUL, DS_TURNED, Q, DK},   {RESHAPE, K_TURNED, NOTHING, K},
 };

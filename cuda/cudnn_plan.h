@@ -77,7 +77,7 @@ struct dl2_cudnn_plans {
 };
 
 /*
- * The plans that cuDNN lists and that the request allows, none twice, its favourite first; its last
+ * The plans that cuDNN lists and that the request allows, none twice, its favorite first; its last
  * resorts where others are few. They are yet to be made. Exactly one of `handle` and `properties`
  * is not NULL. DL2_ERR_UNSUPPORTED where there is none: the message names the shape. The caller
  * frees what is left in the list.

@@ -12,7 +12,7 @@
  *
  * Scores and the gradients of the softmax are float32 whatever the precision: exp() turns what 16
  * bits lack of a large score into an error of the softmax that is as many times larger, and a
- * gradient less its mean has cancelled digits. They are the device's scratch. The softmax itself,
+ * gradient less its mean has canceled digits. They are the device's scratch. The softmax itself,
  * kept for backward, and the gradients of the scores have the device's element.
  */
 #include "cuda/device_cuda.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The layers of the cuda device that are one or two kernels of our own: pooling, tokens,
- * elementwise layers, the loss, optimisers. */
+ * elementwise layers, the loss, optimizers. */
 #include "cuda/device_cuda.h"
 
 #include "common/memory.h"
@@ -200,13 +200,13 @@ void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t 
                         sums, loss->each, cuda->state, cuda->stream));
 }
 
-/* -- optimiser -- */
+/* -- optimizer -- */
 
 void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
     if (cuda->precision == DL2_PRECISION_FP16)
-        LAUNCH(cuda, "the optimiser",
+        LAUNCH(cuda, "the optimizer",
                dl2_gpu_check_gradients(gradient, count, cuda->state, cuda->stream));
 }
 
@@ -224,7 +224,7 @@ void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t 
 void dl2_cuda_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "the optimiser",
+    LAUNCH(cuda, "the optimizer",
            dl2_gpu_update(device->element, step, cuda->ranks, cuda->state, cuda->stream));
 }
 
@@ -232,14 +232,14 @@ void dl2_cuda_end_update(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
     if (cuda->precision == DL2_PRECISION_FP16)
-        LAUNCH(cuda, "the optimiser", dl2_gpu_end_update(cuda->state, cuda->stream));
+        LAUNCH(cuda, "the optimizer", dl2_gpu_end_update(cuda->state, cuda->stream));
 }
 
 void dl2_cuda_move_average(struct dl2_device *device, float *average, const float *values,
                            size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "the optimiser",
+    LAUNCH(cuda, "the optimizer",
            dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream));
 }
 

@@ -96,7 +96,7 @@ static void cuda_norm_share_moments(struct dl2_norm *norm)
     dl2_cuda_all_reduce_wait(device);
     LAUNCH(
         cuda, "batch norm",
-        dl2_gpu_norm_recentre(norm->moments, norm->shared, norm->s.rows, channels, cuda->stream));
+        dl2_gpu_norm_recenter(norm->moments, norm->shared, norm->s.rows, channels, cuda->stream));
     dl2_cuda_all_reduce(device, norm->moments + channels, channels);
     dl2_cuda_all_reduce_wait(device);
 }

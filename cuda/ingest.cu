@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Values that are normalised already. */
+/* Values that are normalized already. */
 template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
     ingest_floats(const float *__restrict__ x, size_t count, T *__restrict__ y)

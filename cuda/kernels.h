@@ -64,7 +64,7 @@ int dl2_gpu_scale(float *x, size_t count, float factor, struct CUstream_st *stre
 /* Numbers between -1 and 1, to measure other calls on. */
 int dl2_gpu_noise(enum dl2_element element, void *to, size_t count, struct CUstream_st *stream);
 
-/* -- optimiser -- */
+/* -- optimizer -- */
 
 int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
                             struct CUstream_st *stream);
@@ -162,7 +162,7 @@ int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_
 int dl2_gpu_norm_moments(enum dl2_element element, const void *x, size_t rows, unsigned channels,
                          float *partials, float *moments, struct CUstream_st *stream);
 /* Moves the squared differences of `rows` rows to another mean. */
-int dl2_gpu_norm_recentre(float *moments, const float *mean, size_t rows, unsigned channels,
+int dl2_gpu_norm_recenter(float *moments, const float *mean, size_t rows, unsigned channels,
                           struct CUstream_st *stream);
 /* `rows` are those of all moments. Moves the running statistics. */
 int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_shape *shape,
@@ -186,7 +186,7 @@ bool dl2_gpu_norm_masks(enum dl2_element element, const struct dl2_norm_shape *s
                         const float *kept, const void *y);
 
 /* What the gradient of batch norm is made of. sums: [2][channels], of the gradient that reaches it,
- * and of that times the normalised x. */
+ * and of that times the normalized x. */
 struct dl2_gpu_norm_gradient {
     const struct dl2_norm_shape *shape;
     const void *x, *y, *dy, *dy2;

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* With n the normalised x and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
+/* With n the normalized x and g = gamma * dy: dx = scale * (g - mean(g) - n * mean(g * n)). */
 template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
     layer_norm_backward_data(struct dl2_layer_norm_shape s, const T *all_x, const T *all_dy,

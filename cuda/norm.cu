@@ -90,7 +90,7 @@ template <class T> struct norm_moments {
     }
 };
 
-struct norm_recentre {
+struct norm_recenter {
     float *moments;
     const float *mean;
     size_t rows;
@@ -213,10 +213,10 @@ template <class T, int M, bool BY_X> struct norm_gradient {
         norm.begin(gamma, beta, kept, channels, column);
     }
     /* g, and x less its mean */
-    __device__ void read(size_t i, float (&g)[M], float (&centred)[M]) const
+    __device__ void read(size_t i, float (&g)[M], float (&centered)[M]) const
     {
         float v[M];
-        load<M>(x + i, centred);
+        load<M>(x + i, centered);
         load<M>(dy + i, g);
         if (dy2) {
             load<M>(dy2 + i, v);
@@ -229,7 +229,7 @@ template <class T, int M, bool BY_X> struct norm_gradient {
             if (BY_X) {
 #pragma unroll
                 for (int k = 0; k < M; k++)
-                    v[k] = rounded<T>(norm.of(centred[k], k));
+                    v[k] = rounded<T>(norm.of(centered[k], k));
             } else if (mask) {
                 bits = (unsigned)mask[i / wide<T>::N] >> i % wide<T>::N;
             } else {
@@ -241,7 +241,7 @@ template <class T, int M, bool BY_X> struct norm_gradient {
         }
 #pragma unroll
         for (int k = 0; k < M; k++)
-            centred[k] -= norm.mean[k];
+            centered[k] -= norm.mean[k];
     }
 };
 
@@ -255,14 +255,14 @@ template <class T, int M, bool BY_X> struct norm_backward_sums {
     template <int N> __device__ void add(size_t row, unsigned column, float (&sums)[2][N]) const
     {
         size_t i = row * gradient.channels + column;
-        float g[N], centred[N];
-        gradient.read(i, g, centred);
+        float g[N], centered[N];
+        gradient.read(i, g, centered);
         if (dresidual)
             store<N>(dresidual + i, g);
 #pragma unroll
         for (int k = 0; k < N; k++) {
             sums[0][k] += g[k];
-            sums[1][k] += g[k] * centred[k];
+            sums[1][k] += g[k] * centered[k];
         }
     }
 };
@@ -309,19 +309,19 @@ template <class T, int M, bool BY_X> struct norm_backward_data {
     template <int N> __device__ void run(size_t row, unsigned column) const
     {
         size_t i = row * gradient.channels + column;
-        float g[N], centred[N];
+        float g[N], centered[N];
         if (!BY_X && dresidual) {
-            load<N>(gradient.x + i, centred);
+            load<N>(gradient.x + i, centered);
             load<N>(dresidual + i, g);
 #pragma unroll
             for (int k = 0; k < N; k++)
-                centred[k] -= gradient.norm.mean[k];
+                centered[k] -= gradient.norm.mean[k];
         } else {
-            gradient.read(i, g, centred);
+            gradient.read(i, g, centered);
         }
 #pragma unroll
         for (int k = 0; k < N; k++)
-            g[k] = gradient.norm.slope[k] * fmaf(q[k], centred[k], g[k] + r[k]);
+            g[k] = gradient.norm.slope[k] * fmaf(q[k], centered[k], g[k] + r[k]);
         store<N>(dx + i, g);
     }
 };
@@ -369,10 +369,10 @@ template <class F> static int run_channels(F f, unsigned channels, cudaStream_t 
     return run_each(f, aligner<1>(), channels, stream);
 }
 
-int dl2_gpu_norm_recentre(float *moments, const float *mean, size_t rows, unsigned channels,
+int dl2_gpu_norm_recenter(float *moments, const float *mean, size_t rows, unsigned channels,
                           struct CUstream_st *stream)
 {
-    return run_channels(norm_recentre{moments, mean, rows, channels}, channels, stream);
+    return run_channels(norm_recenter{moments, mean, rows, channels}, channels, stream);
 }
 
 int dl2_gpu_norm_keep(const float *moments, size_t rows, const struct dl2_norm_shape *shape,

@@ -9,7 +9,7 @@ namespace
 {
 
 /*
- * A block has `across` neighbouring groups of N channels, and below each other as many rows as
+ * A block has `across` neighboring groups of N channels, and below each other as many rows as
  * there are threads for; every thread keeps to its channels, so that what belongs to these is read
  * once. blockIdx.x strides over rows, blockIdx.y is a group of channels.
  */

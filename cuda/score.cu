@@ -51,15 +51,15 @@ struct score_moments {
 static __device__ __forceinline__ struct score_moments moments_of(const float *values,
                                                                   const float *variances, int step)
 {
-    const float centre = values[MIDDLE * step];
+    const float center = values[MIDDLE * step];
     float m = 0, q = 0;
 #pragma unroll
     for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
-        const float w = weight(tap), t = values[tap * step] - centre;
+        const float w = weight(tap), t = values[tap * step] - center;
         m += w * t;
         q += w * (t * t + (variances ? variances[tap * step] : 0.0f));
     }
-    return {centre + m, q - m * m};
+    return {center + m, q - m * m};
 }
 
 static __global__ void __launch_bounds__(THREADS)

@@ -25,7 +25,7 @@ struct dl2_gpu_pair {
 
 /* The part of one block of the launch. */
 struct dl2_gpu_score {
-    uint64_t samples; /* of (a - b)^2 over samples; gray against colour counts three times */
+    uint64_t samples; /* of (a - b)^2 over samples; gray against color counts three times */
     uint64_t luma;    /* of (a - b)^2 over luma in thousandths */
     double ssim;      /* of SSIM over the windows that begin in the block's tile */
 };

@@ -170,7 +170,7 @@ static void count_item(struct dl2_dataset *dataset, const struct dl2_entry *entr
         return;
     if (!dataset->part_counts[part]++)
         dataset->part_names[part] = entry->sample.name;
-    dataset->unlabelled[part] += entry->sample.label < 0;
+    dataset->unlabeled[part] += entry->sample.label < 0;
 }
 
 /* Is a sample in the split that was asked for? If there are classes, it must have one. */

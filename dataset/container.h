@@ -212,7 +212,7 @@ struct dl2_dataset {
     size_t class_file_count;
     size_t all_images; /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
-    size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];
+    size_t part_counts[DL2_MAX_PARTS], unlabeled[DL2_MAX_PARTS];
     const char *part_names[DL2_MAX_PARTS];
     size_t taken;    /* samples for training that the subset has; of no meaning without one */
     char **messages; /* for dl2_dataset_message(): the layout, the warnings, others */

@@ -225,7 +225,7 @@ enum { DL2_DATASETS_MAX = 64 };
 int dl2_dataset_join(struct dl2_dataset *const *members, const char *const *paths, size_t count,
                      struct dl2_dataset **out, struct dl2_error *error);
 /*
- * Opens each path by `open`, and joins them if there are several. Zero-initialise the union, and
+ * Opens each path by `open`, and joins them if there are several. Zero-initialize the union, and
  * close it also after a failure.
  */
 struct dl2_dataset_union {
@@ -288,7 +288,7 @@ int dl2_dataset_use_classes(struct dl2_dataset *dataset, const char *path,
                             const struct dl2_known_classes *list, struct dl2_error *error);
 
 /*
- * A number that is another one when samples are added, removed, renamed, relabelled, moved to
+ * A number that is another one when samples are added, removed, renamed, relabeled, moved to
  * another split or changed. A file is known to be changed by its size and time, a row of a table by
  * the transaction that wrote it. A view and a foreign table have no such transactions: there the
  * server reads all images. Only numbers of datasets that were opened with equal options, from the
@@ -299,7 +299,7 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
 
 /*
  * Two cheaper numbers, without a look at files or a server. *samples is another one when samples
- * are added, removed, renamed, relabelled, come in another order or change their size; it is the
+ * are added, removed, renamed, relabeled, come in another order or change their size; it is the
  * same for a copy of the dataset. *times is another one, too, when a file is written again; 0 in a
  * database.
  */

@@ -408,14 +408,14 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
                      "is a split, put every folder of images into a split, as in "
                      "train/CLASS/IMAGE",
                      dataset->classes[i]));
-    size_t unlabelled = 0;
+    size_t unlabeled = 0;
     char number[32];
     for (unsigned p = DL2_PART_NONE; p < DL2_PARTS + dataset->parts.count; p++)
-        unlabelled += p || !dataset->has_parts ? dataset->unlabelled[p] : 0;
-    if (unlabelled && dataset->class_count)
+        unlabeled += p || !dataset->has_parts ? dataset->unlabeled[p] : 0;
+    if (unlabeled && dataset->class_count)
         DL2_TRY(warn(dataset, "%s %s %s outside every class: no split has %s",
-                     grouped(unlabelled, number), noun(dataset, unlabelled),
-                     unlabelled == 1 ? "is" : "are", unlabelled == 1 ? "it" : "them"));
+                     grouped(unlabeled, number), noun(dataset, unlabeled),
+                     unlabeled == 1 ? "is" : "are", unlabeled == 1 ? "it" : "them"));
     DL2_TRY(warn_of_lines(dataset, dataset->remark));
     dataset->aside_message = dataset->aside ? dataset->message_count : 0;
     return dataset->aside ? warn(dataset, "%s", dataset->aside) : DL2_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations of the cpu device that need no plan: elementwise, optimiser steps, tokens. */
+/* Operations of the cpu device that need no plan: elementwise, optimizer steps, tokens. */
 #include "common/random.h"
 #include "device/cpu.h"
 #include "ranks/world.h"

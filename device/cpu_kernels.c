@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Compiled once per SIMD level with DL2_CPU_KERNELS naming the table; plain C that compilers
- * vectorise. Loops run over tiles that stay in the first-level cache, so a kernel may take several
+ * vectorize. Loops run over tiles that stay in the first-level cache, so a kernel may take several
  * simple passes over a tile and still touch memory once.
  */
 #include "device/cpu_kernels.h"

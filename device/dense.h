@@ -33,7 +33,7 @@ int dl2_transposed_check(struct dl2_transposed *plan, unsigned *checked, struct 
 
 /*
  * Instance norm (Ulyanov, Vedaldi, Lempitsky 2016) with affine parameters, and an activation: each
- * channel of each sample is normalised by its own mean and variance, in evaluation, too. `shape` is
+ * channel of each sample is normalized by its own mean and variance, in evaluation, too. `shape` is
  * a batch norm's for one of `samples` samples; it has no residual and is not synchronized. Backward
  * as the method norm_backward.
  */

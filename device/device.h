@@ -154,7 +154,7 @@ struct dl2_linear_shape {
 };
 
 /*
- * Batch normalisation (Ioffe, Szegedy 2015) with PyTorch's conventions, fused with a residual and
+ * Batch normalization (Ioffe, Szegedy 2015) with PyTorch's conventions, fused with a residual and
  * an activation: y = activation(gamma * (x - mean) / sqrt(var + epsilon) + beta + residual).
  */
 struct dl2_norm_shape {
@@ -168,7 +168,7 @@ struct dl2_norm_shape {
     bool synchronized;
 };
 
-/* Layer norm (Ba, Kiros, Hinton 2016): each row is normalised by itself. */
+/* Layer norm (Ba, Kiros, Hinton 2016): each row is normalized by itself. */
 struct dl2_layer_norm_shape {
     size_t rows;
     unsigned channels;
@@ -202,7 +202,7 @@ struct dl2_gate_shape {
 struct dl2_ingest_shape {
     unsigned batch, height, width, channels; /* 1 or 3 channels; with `floats` any number */
     float mean[3], std[3];                   /* on the 0-255 scale */
-    bool floats;                             /* the values are float32, normalised already */
+    bool floats;                             /* the values are float32, normalized already */
 };
 
 /*
@@ -461,7 +461,7 @@ struct dl2_device_class {
                           const void *x, const void *gate, const void *dy, void *dx, void *dgate);
 
     /*
-     * -- ingest: turns the loader's bytes into normalised elements --
+     * -- ingest: turns the loader's bytes into normalized elements --
      * y[i] = lambda * norm(x[i]) + (1 - lambda) * norm(x[partner[i]]), norm(v) = (v - mean) / std,
      * with params.lambda. `partner` (device memory, [batch]) is NULL without mixup. With
      * shape->floats `images` are float32 and y = images; there is no mixup.
@@ -513,7 +513,7 @@ struct dl2_device_class {
                          size_t from_step, size_t columns, size_t rows);
 
     /*
-     * -- optimisers --
+     * -- optimizers --
      * optimizer_step() updates weights and moments by the formula of its kind
      * (device/optimizer.h), whose g is gradient / (loss scale * ranks). AdamW's t is the update's
      * number less the updates that a loss scale has skipped.

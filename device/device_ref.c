@@ -1023,7 +1023,7 @@ static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t 
     }
 }
 
-/* -- optimiser -- */
+/* -- optimizer -- */
 
 static void ref_check_gradients(struct dl2_device *device, const float *gradient, size_t count)
 {

@@ -54,7 +54,7 @@ void dl2_layout_free(dl2_layout layout)
     free(layout);
 }
 
-/* Describes the primitive of `op`, whose initialisation ended with `status`. */
+/* Describes the primitive of `op`, whose initialization ended with `status`. */
 static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
                               dnnl_status_t status, const void *op, enum dl2_activation activation,
                               const_dnnl_primitive_desc_t hint)

@@ -21,7 +21,7 @@ enum dl2_optimizer {
      * m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
      * w -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon). */
     DL2_ADAMW,
-    /* torch.optim.RMSprop (Tieleman, Hinton 2012), not centred: g += decay * w;
+    /* torch.optim.RMSprop (Tieleman, Hinton 2012), not centered: g += decay * w;
      * v = beta2 * v + (1 - beta2) * g^2; m = beta1 * m + g / (sqrt(v) + epsilon);
      * w -= rate * m. */
     DL2_RMSPROP,

@@ -42,7 +42,7 @@ os.makedirs(run.out, exist_ok=True)
 
 
 def load(path, train):
-    """Whole images, or crops that show 30% of one or more. Networks for detection normalise by themselves."""
+    """Whole images, or crops that show 30% of one or more. Networks for detection normalize by themselves."""
     return Loader(path, run.batch, run.image_size, train=train, seed=run.seed, boxes=os.path.join(path, options.boxes), mean=None, std=None,
                   indices=True, **({"area": (0.3, 1), "min_visibility": 0.3} if train else {"val_crop": "squash"}))
 

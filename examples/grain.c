@@ -11,7 +11,7 @@
 enum { STRENGTH, COARSE };
 
 static const struct dl2_operation_setting settings[] = {
-    {"strength", 0, 255, 16, false}, /* largest change up or down, in grey levels */
+    {"strength", 0, 255, 16, false}, /* largest change up or down, in gray levels */
     {"coarse", 1, 64, 1, true},      /* side of a grain, in pixels */
     {NULL, 0, 0, 0, false},
 };

@@ -5,7 +5,7 @@
     $ dl2-transcode --codec 'zipped=pipe:python3 pipe_codec.py; pipe:python3 pipe_codec.py' --q 20,50 photos variants
     $ dl2-quality --decoder 'zipped=pipe:python3 pipe_codec.py' photos variants/zipped-50
 
-dl2 starts a process for each worker thread, which loads its model once. Replace encode() and decode(): these quantise
+dl2 starts a process for each worker thread, which loads its model once. Replace encode() and decode(): these quantize
 pixels and compress them by zlib. Print messages to sys.stderr: standard output is for answers.
 """
 import sys

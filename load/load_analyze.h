@@ -102,7 +102,7 @@ struct dl2_load_analysis {
 
 /* ---- load_analyze_model.c ---- */
 
-/* Summarises the first DL2_LOAD_ANALYSIS_VALUES values. */
+/* Summarizes the first DL2_LOAD_ANALYSIS_VALUES values. */
 struct dl2_figure dl2_load_analysis_summarize(const double *values, size_t count);
 /* Fills in the conclusions from a dataset's runs. */
 void dl2_load_analysis_conclude(const struct dl2_load_analysis *analysis,

@@ -138,7 +138,7 @@ static void share_out(const struct dl2_load_analysis_device *device,
             subject->storage_share > subject->loader_share ? "storage" : "preprocessing";
 }
 
-/* Summarises one field over the rounds. */
+/* Summarizes one field over the rounds. */
 static struct dl2_figure figure_of(const struct dl2_load_analysis_subject *subject, size_t field)
 {
     double values[DL2_LOAD_ANALYSIS_ROUNDS];

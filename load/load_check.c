@@ -147,7 +147,7 @@ static int check_volume(const struct check *check, struct checker *checker, size
 {
     struct dl2_volume *volume, *labels;
     int status =
-        dl2_volume_open_labelled(check->dataset, item, &check->config, &volume, &labels, error);
+        dl2_volume_open_labeled(check->dataset, item, &check->config, &volume, &labels, error);
     if (status == DL2_OK)
         status = read_voxels(volume, &checker->encoded, error);
     if (status == DL2_OK && labels)

@@ -4,7 +4,7 @@
  * of the decoder behind it. Workers put samples into its places: an encoded image, or pixels where
  * the processors decoded it. When all places are filled the slot is finished. Then the batch lies
  * in the decoder's memory, uint8 NHWC, as the loader would have made it: the same rectangle,
- * antialiased triangle filter, colours and flip (pixels/resize.h). Only the decoding itself may
+ * antialiased triangle filter, colors and flip (pixels/resize.h). Only the decoding itself may
  * round differently.
  *
  * The caller of dl2_loader_create() chooses a decoder, which must outlive the loader. Images that a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A cache (loader/cache.h) of decoded images. An image is kept whole, as its decoder gives it: its
- * planes before colours are converted, and at each reduction that a crop was decoded at. So a crop
+ * planes before colors are converted, and at each reduction that a crop was decoded at. So a crop
  * of a cached image has the pixels that decoding the crop alone gives, bit for bit.
  *
  * Loaders of one dataset may share a cache, each with an order and crops of its own. They have the

@@ -78,7 +78,7 @@ unsigned dl2_read_ahead_requests(const struct dl2_read_ahead *ahead);
  * length changed. */
 bool dl2_request_read(const struct dl2_read_request *request);
 
-/* The whole pages that a part of a file touches, which neighbours in the file may share. */
+/* The whole pages that a part of a file touches, which neighbors in the file may share. */
 struct dl2_extent {
     uint64_t start, bytes;
 };

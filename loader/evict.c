@@ -82,7 +82,7 @@ static int evict_file(const char *path, unsigned char *resident, struct pages *p
     return count_pages(path, fd, (uint64_t)info.st_size, resident, pages, error);
 }
 
-/* Lists the files that samples lie in, sorted, with few duplicates: neighbours share a shard. */
+/* Lists the files that samples lie in, sorted, with few duplicates: neighbors share a shard. */
 static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 {
     size_t count = 0;

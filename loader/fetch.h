@@ -2,7 +2,7 @@
 /*
  * The read stage: encoded bytes of samples, from the cache, from read-ahead or directly. Samples
  * that come next in the order are read early (by io_uring where the kernel has it, else by
- * threads; from a server by many requests at once), neighbours in one packed file by one read.
+ * threads; from a server by many requests at once), neighbors in one packed file by one read.
  * Samples are kept in memory (loader/cache.h) while they fit.
  *
  * Threads: call start on one thread while no take is under way; take and give on any number at
@@ -19,7 +19,7 @@ struct dl2_read_request; /* loader/engine.h */
 
 struct dl2_fetch_stats {
     uint64_t bytes_read; /* from the dataset */
-    uint64_t requests;   /* reads; one read may be of several neighbours in one file */
+    uint64_t requests;   /* reads; one read may be of several neighbors in one file */
     uint64_t ahead;      /* samples that were read before they were taken */
     uint64_t cache_hits, cached;
     uint64_t cached_bytes; /* bytes of the cache's limit that are used */

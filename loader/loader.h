@@ -37,7 +37,7 @@
  * This header is installed with libdl2.so and the headers that it includes (pkg-config: dl2). Any
  * release may add members to the structs that callers fill in or read. Then the library's number
  * (libdl2.so.N) rises, so that a program runs only with the library that it was compiled for. Begin
- * from DL2_LOADER_DEFAULTS (C, C++20): defaults of new members keep the previous behaviour.
+ * from DL2_LOADER_DEFAULTS (C, C++20): defaults of new members keep the previous behavior.
  */
 #ifndef DL2_LOADER_LOADER_H
 #define DL2_LOADER_LOADER_H

@@ -235,7 +235,7 @@ struct dl2_loader_config {
     unsigned partition, partitions;
     /*
      * shuffle_chunk 0: a uniform shuffle of all samples. Else a quasi-random order for spinning
-     * disks: runs of shuffle_chunk neighbours in random order, shuffled among shuffle_window runs
+     * disks: runs of shuffle_chunk neighbors in random order, shuffled among shuffle_window runs
      * at a time (0: 1). In training only.
      */
     unsigned shuffle_chunk, shuffle_window;
@@ -246,7 +246,7 @@ struct dl2_loader_config {
      * file of lines KEY WEIGHT (loader/sample_weights.h), which is read when the loader is created;
      * only one of both may be set. `balanced`: the same with weights that make
      * all classes equally frequent. `repeats`: each sample comes so many times in a row, with other
-     * random numbers each time; in a global batch neighbours are on different ranks (RASampler of
+     * random numbers each time; in a global batch neighbors are on different ranks (RASampler of
      * torchvision's references); 0: 1. `draws`: the epoch's length in samples of all ranks; 0: as
      * many as the dataset (or the partition) has, times repeats. Without weights an epoch of fewer
      * draws is the beginning of the longer one. `shares`: of joined datasets (dl2_dataset_join()),
@@ -284,7 +284,7 @@ struct dl2_loader_config {
     struct dl2_batch_decoder *decoder;
     /*
      * Processors and decoder share the images by their speeds. Which of them decodes an image, and
-     * so the last bit of its grey levels, depends on timing then.
+     * so the last bit of its gray levels, depends on timing then.
      */
     bool decoder_shares;
     /* Give the decoder only the segments under the crop, for JPEGs with restart intervals. */
@@ -354,7 +354,7 @@ struct dl2_boxes {
                                with  gaps); of YOLO the class's number, from 0 */
     const int64_t *iscrowd; /* [count] 1: a crowd of objects; else 0 */
     const float *areas;     /* [count] of the whole object, in pixels of the file's image */
-    /* [count][height][width] of the sample, 1 where the object is, else 0, by nearest neighbours of
+    /* [count][height][width] of the sample, 1 where the object is, else 0, by nearest neighbors of
      * what pycocotools draws at the file's size. NULL: without config.instance_masks, and where
      * count is 0 */
     const uint8_t *masks;
@@ -387,8 +387,8 @@ struct dl2_batch {
     /* [count]; of volumes, else NULL; all 0 for a sample that can't be read */
     const struct dl2_patch *patches;
     /* [count][height][width], of volumes [count][depth][height][width]; config.mask_fill for a
-     * sample that can't be read. NULL: no masks. Nearest neighbours, cropped, flipped and moved by
-     * config.augment as the image is; what changes colours or erases leaves a mask as it is, and so
+     * sample that can't be read. NULL: no masks. Nearest neighbors, cropped, flipped and moved by
+     * config.augment as the image is; what changes colors or erases leaves a mask as it is, and so
      * do the caller's operations. */
     uint8_t *masks;
     /* [count]; NULL: without config.boxes. What they point at is the batch's. */
@@ -409,7 +409,7 @@ struct dl2_loader_stats {
     uint64_t short_clips;    /* clips with fewer frames than were asked for */
     /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
      * frames stay so. */
-    uint64_t oblong, wide_colour, interlaced;
+    uint64_t oblong, wide_color, interlaced;
     /* Images of more than 8 bits a sample, loaded at 8; those of 16 whose values all lie in the
      * lowest sixteenth of the range; with further frames or pages, which are not loaded; and with
      * further bands (config.drop_bands). Images that come from a cache of decoded ones have been

@@ -180,7 +180,7 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("mask", TEXT, mask,
         "masks beside the images: their extension, such as 'png' or 'mask.png'; in a folder "
         "at a path, such files are no images then. batch.masks has them, uint8 [n, height, "
-        "width], cropped, flipped and moved as the images are, by nearest neighbours. Gray "
+        "width], cropped, flipped and moved as the images are, by nearest neighbors. Gray "
         "of 8 bits, or PNG with a palette, whose numbers count; of the image's size. A "
         "sample without a mask is bad. Masks of volumes, 'mask.npy', are volumes of whole numbers "
         "from 0 to 255; batch.masks is uint8 [n, depth, height, width]",
@@ -232,7 +232,7 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "last batch of some ranks may be empty",
         0, .also = "world_size,num_shards,num_replicas"),
     ROW("shuffle_chunk", UNSIGNED, shuffle_chunk,
-        "shuffle runs of so many neighbours; 0: single samples", TRAINING),
+        "shuffle runs of so many neighbors; 0: single samples", TRAINING),
     ROW("shuffle_window", UNSIGNED, shuffle_window,
         "mix the samples of so many such runs; 0: of one", TRAINING),
     ROW("sample_weights", POINTER, weights_file, NULL, TRAINING),
@@ -509,7 +509,7 @@ const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_UINT, "depth", 0, "BATCHES", "Number of batches held in memory", AT(depth),
      .min = 2, .max = 1024, .also = "prefetch,prefetch-factor"},
     {DL2_OPTION_UINT, "shuffle-chunk", 0, "N",
-     "Shuffle runs of N neighbours, for disks that seek slowly", AT(shuffle_chunk), .min = 1,
+     "Shuffle runs of N neighbors, for disks that seek slowly", AT(shuffle_chunk), .min = 1,
      .max = 4294967295.0, .unset = "shuffle single images", .roles = RUN},
     {DL2_OPTION_UINT, "shuffle-window", 0, "N",
      "With --shuffle-chunk: number of runs whose images are mixed with each other",

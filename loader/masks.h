@@ -42,7 +42,7 @@ int dl2_mask_read(struct dl2_sample_mask *mask, const struct dl2_loader_config *
 
 /*
  * Makes mask->pixels of what an image of width x height pixels shows. DL2_ERR_FORMAT for a mask of
- * another size, of colour other than a palette, with alpha, or of more than 8 bits.
+ * another size, of color other than a palette, with alpha, or of more than 8 bits.
  */
 int dl2_mask_show(struct dl2_sample_mask *mask, const struct dl2_loader_config *config,
                   uint32_t width, uint32_t height, const struct dl2_crop_box *crop,

@@ -11,7 +11,7 @@
  *
  * Planning goes in batches of at least a quarter of the window. Samples of one batch that lie near
  * each other in one file are read by one request. In a quasi-random order (loader/sampler.h)
- * neighbours are shuffled among each other, but they are in the same batch. Requests read into an
+ * neighbors are shuffled among each other, but they are in the same batch. Requests read into an
  * arena that is mapped once; a sample that finds no room there is left to its taker. So is a sample
  * that is being planned when its taker comes; a request that waits in the queue is read by the
  * taker itself. Hence nobody waits for anything but a read.
@@ -301,7 +301,7 @@ static bool locate_entry(const struct dl2_read_ahead *ahead, struct entry *entry
                : dl2_dataset_locate(dataset, plan->image, &entry->at);
 }
 
-/* Does each sample have a request of its own? A cache in a folder keeps samples, not neighbours. */
+/* Does each sample have a request of its own? A cache in a folder keeps samples, not neighbors. */
 static bool reads_alone(const struct dl2_read_ahead *ahead)
 {
     return ahead->own_files || ahead->batches ||

@@ -15,7 +15,7 @@
  * are left out. In validation nothing is left out: parts of the last step differ by at most one
  * sample and may be empty. Every rank has the same number of steps.
  *
- * With repeats, the copies of a sample are neighbours in the epoch's order, and the ranks take
+ * With repeats, the copies of a sample are neighbors in the epoch's order, and the ranks take
  * turns by samples within a step's global batch: rank r has every world-th of it from the r-th on.
  *
  * With shares, an epoch has of each of the joined datasets the samples that follow those of the
@@ -24,7 +24,7 @@
  * dataset. All of them together are then shuffled.
  *
  * With partitions, all of this is about the samples of one of them. Of each `partitions` samples
- * that are neighbours in the dataset, every partition has one, drawn at random: so every class of a
+ * that are neighbors in the dataset, every partition has one, drawn at random: so every class of a
  * sorted dataset is in every partition. The partitions of a table of a database stay as they are,
  * if they are as many (dl2_partition_of()).
  */

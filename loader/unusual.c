@@ -8,7 +8,7 @@
 
 static const struct dl2_unusual rows[DL2_UNUSUAL + 1] = {
     ROW(oblong, "pixels not square", "videos have pixels that are not square: they look stretched"),
-    ROW(wide_colour, "HDR or wide gamut",
+    ROW(wide_color, "HDR or wide gamut",
         "videos are HDR or of a wide gamut, which is not converted: they look pale"),
     ROW(interlaced, "interlaced videos",
         "videos are interlaced, which stays so: they show combs where something moves"),
@@ -50,6 +50,6 @@ void dl2_unusual_note(struct dl2_loader_stats *stats, const struct dl2_image_inf
 void dl2_unusual_note_video(struct dl2_loader_stats *stats, const struct dl2_video_info *info)
 {
     stats->oblong += !info->square_pixels;
-    stats->wide_colour += info->wide_colour;
+    stats->wide_color += info->wide_color;
     stats->interlaced += info->interlaced;
 }

@@ -136,7 +136,7 @@ static void end_reading(struct dl2_volume *volume, const struct dl2_planner *pla
     dl2_volume_close(volume);
 }
 
-int dl2_volume_open_labelled(const struct dl2_dataset *dataset, size_t index,
+int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
                              const struct dl2_loader_config *config, struct dl2_volume **volume,
                              struct dl2_volume **labels, struct dl2_error *error)
 {
@@ -164,7 +164,7 @@ int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_pl
     struct dl2_volume *volume, *labels;
     dl2_plan_sample(planner, plan);
     int status =
-        dl2_volume_open_labelled(planner->dataset, plan->index, config, &volume, &labels, error);
+        dl2_volume_open_labeled(planner->dataset, plan->index, config, &volume, &labels, error);
     if (status == DL2_OK)
         status = choose_patch(sample, planner, foreground, volume, labels, plan, stats, error);
     if (status == DL2_OK)

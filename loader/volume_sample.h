@@ -31,7 +31,7 @@ void dl2_volume_sample_free(struct dl2_volume_sample *sample);
  * without. DL2_ERR_FORMAT where there are none, and where the sizes of both or the channels are not
  * those that they should be. Errors name the file. The caller closes both, after an error, too.
  */
-int dl2_volume_open_labelled(const struct dl2_dataset *dataset, size_t index,
+int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
                              const struct dl2_loader_config *config, struct dl2_volume **volume,
                              struct dl2_volume **labels, struct dl2_error *error);
 

@@ -33,7 +33,7 @@ struct dl2_network_config {
     unsigned frames;                  /* of the clips that it sees; 0: it sees images */
     unsigned height, width, channels; /* of the images or frames; 1 or 3 channels, of floats any */
     unsigned classes;
-    bool floats;           /* images are float32, normalised already, and mean and std not used */
+    bool floats;           /* images are float32, normalized already, and mean and std not used */
     float mean[3], std[3]; /* of the images' values, on the 0-255 scale; gray uses the first */
     float smoothing;       /* of labels, in training; evaluation has none */
     uint64_t seed;         /* of initial weights and dropout */
@@ -170,7 +170,7 @@ int dl2_network_get_sums(struct dl2_network *network, struct dl2_loss_sums *sums
 int dl2_network_set_sums(struct dl2_network *network, const struct dl2_loss_sums *sums,
                          struct dl2_error *error);
 
-/* Waits for the device, then moves out the numbers of pixels or voxels that a network labelled,
+/* Waits for the device, then moves out the numbers of pixels or voxels that a network labeled,
  * [label][class that the network gave it], over all evaluations since the last time.
  * `matrix` is [classes * classes]. */
 int dl2_network_take_confusion(struct dl2_network *network, uint64_t *matrix,
@@ -183,7 +183,7 @@ int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
 
 /*
  * Waits for the device, then copies, with images_gradient, the gradient of the last
- * batch's loss with respect to its normalised images, (value - mean) / std, in the order of its
+ * batch's loss with respect to its normalized images, (value - mean) / std, in the order of its
  * images, as dl2_network_train() computed it. The loss is the mean over the batch's samples
  * that have a label, times the step's scale. DL2_ERR_ARGUMENT where the last call did not train,
  * the network has no images_gradient, or the device does not compute with float32.

@@ -296,7 +296,7 @@ static const struct operation operations[] = {
     {"translate", "Moved by up to so large a part of the width and the height",
      {P(1), {"x", 0, 1, 0.1, false}, {"y", 0, 1, 0.1, false}, FILL}, .apply = apply_translate,
      .refuse = refuse_no_direction, .moves = true},
-    {"erase", "A rectangle set to a grey level (random erasing)",
+    {"erase", "A rectangle set to a gray level (random erasing)",
      {P(0.5), {"area-min", 0.0001, 1, 0.02, false}, {"area-max", 0.0001, 1, 0.33, false},
       {"aspect-min", 0.01, 100, 0.3, false}, {"aspect-max", 0.01, 100, 3.3, false}, FILL},
      .apply = apply_erase, .refuse = refuse_erase},

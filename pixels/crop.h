@@ -55,7 +55,7 @@ void dl2_crop_for_validation(const struct dl2_crop_config *config, uint32_t widt
  * How much coarser the image may be decoded (1, 2, 4 or 8) for an output of this size: as far as
  * what is shown still has 1.5 times the output's size in both directions. A reduced image is
  * a little softer or sharper than what the filter makes of the whole: on photographs to 64 pixels,
- * 4:2:0, the mean difference from Pillow is at most 0.6 grey levels with a margin of 2, 0.7 with
+ * 4:2:0, the mean difference from Pillow is at most 0.6 gray levels with a margin of 2, 0.7 with
  * 1.5 and 1.8 with none (tests/loader/photos.sh).
  */
 uint32_t dl2_crop_reduction(const struct dl2_crop *crop, unsigned height, unsigned width);

@@ -3,7 +3,7 @@
  * An image in memory: 8-bit samples, interleaved, rows top to bottom.
  *
  * One channel is gray, three are R, G, B, both as coded (sRGB or whatever the file means; no
- * colour management). There is no alpha here: decoders flatten it on the background they are given.
+ * color management). There is no alpha here: decoders flatten it on the background they are given.
  */
 #ifndef DL2_PIXELS_IMAGE_H
 #define DL2_PIXELS_IMAGE_H

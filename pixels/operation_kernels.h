@@ -48,8 +48,8 @@ struct dl2_operation_kernels {
      * than 4 GiB. Three bytes may be read and one written behind the pixels. */
     void (*walk)(const uint8_t *in, size_t stride, size_t channels, struct dl2_walk at,
                  size_t count, uint8_t *out);
-    /* Pillow's SMOOTH: (the sum of the 3 x 3 neighbours + 4 times the byte) / 13, rounded. `at` is
-     * a row; neighbours lie `step` bytes apart across and `stride` down. */
+    /* Pillow's SMOOTH: (the sum of the 3 x 3 neighbors + 4 times the byte) / 13, rounded. `at` is
+     * a row; neighbors lie `step` bytes apart across and `stride` down. */
     void (*smooth)(const uint8_t *at, size_t step, size_t stride, size_t count, uint8_t *out);
     /* Weighted sums of `taps` rows, with weights that sum to 2^16: from bytes to words with 8
      * fraction bits; and back, of words that lie `step` apart. */

@@ -64,7 +64,7 @@ static inline size_t mask_of(size_t channel, size_t k)
     return (channel + k * (3 - sizeof(vector) % 3)) % 3;
 }
 
-static void look_up_colours(uint8_t *bytes, vector parts[3][PARTS], const vector masks[3])
+static void look_up_colors(uint8_t *bytes, vector parts[3][PARTS], const vector masks[3])
 {
     vector in[TOGETHER][3], found[3][TOGETHER];
     for (size_t i = 0; i < TOGETHER; i++)
@@ -95,7 +95,7 @@ static void look_up_shuffled(uint8_t *bytes, size_t count, size_t channels, uint
     spread_masks(masks);
     if (channels == 3)
         for (; i + 3 * sizeof vectors <= count; i += 3 * sizeof vectors)
-            look_up_colours(bytes + i, parts, masks);
+            look_up_colors(bytes + i, parts, masks);
     else
         for (; i + sizeof vectors <= count; i += sizeof vectors) {
             memcpy(vectors, bytes + i, sizeof vectors);

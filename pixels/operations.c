@@ -124,7 +124,7 @@ void dl2_pixels_sharpness(struct dl2_pixels *pixels, float factor)
     swap_pixels(pixels);
 }
 
-/* ---- colours ---- */
+/* ---- colors ---- */
 
 void dl2_pixels_grayscale(struct dl2_pixels *pixels)
 {
@@ -203,28 +203,28 @@ void dl2_pixels_autocontrast(struct dl2_pixels *pixels)
     pixels->kernels->look_up(pixels->data, size_of(pixels), pixels->channels, tables);
 }
 
-/* Neighbours count into tables of their own, so that equal ones don't wait for each other. */
+/* Neighbors count into tables of their own, so that equal ones don't wait for each other. */
 static void count_values(const struct dl2_pixels *pixels, uint32_t counts[3][256])
 {
-    enum { NEIGHBOURS = 4 };
+    enum { NEIGHBORS = 4 };
     const size_t size = size_of(pixels), channels = pixels->channels;
-    uint32_t apart[3 * NEIGHBOURS][256];
+    uint32_t apart[3 * NEIGHBORS][256];
     const uint8_t *at = pixels->data, *end = at + size;
     memset(apart, 0, sizeof apart);
     if (channels == 3)
-        for (; end - at >= 3 * NEIGHBOURS; at += 3 * NEIGHBOURS)
+        for (; end - at >= 3 * NEIGHBORS; at += 3 * NEIGHBORS)
 #pragma GCC unroll 12
-            for (size_t k = 0; k < 3 * NEIGHBOURS; k++)
+            for (size_t k = 0; k < 3 * NEIGHBORS; k++)
                 apart[k][at[k]]++;
     else
-        for (; end - at >= NEIGHBOURS; at += NEIGHBOURS)
+        for (; end - at >= NEIGHBORS; at += NEIGHBORS)
 #pragma GCC unroll 4
-            for (size_t k = 0; k < NEIGHBOURS; k++)
+            for (size_t k = 0; k < NEIGHBORS; k++)
                 apart[k][at[k]]++;
     for (size_t k = 0; at < end; k++)
         apart[k][*at++]++;
     memset(counts, 0, 3 * sizeof *counts);
-    for (size_t k = 0; k < NEIGHBOURS * channels; k++)
+    for (size_t k = 0; k < NEIGHBORS * channels; k++)
         for (size_t value = 0; value < 256; value++)
             counts[k % channels][value] += apart[k][value];
 }

@@ -2,10 +2,10 @@
 /*
  * Operations on the pixels of an image: uint8, channels interleaved (one or three), rows without
  * padding. Each does what torchvision's function of transforms.functional does to a Pillow image,
- * with nearest-neighbour sampling for the geometric ones. The results are the same bytes as those
+ * with nearest-neighbor sampling for the geometric ones. The results are the same bytes as those
  * of torchvision 0.14 with Pillow 9.4 (tests/pixels/gen_operations.py), but for
  * dl2_pixels_blur(), which differs by at most 1. An image of one channel stays as it is under
- * operations on colour.
+ * operations on color.
  *
  * No operation allocates memory or fails. Threads: one at a time for each struct dl2_pixels.
  */
@@ -38,7 +38,7 @@ void dl2_pixels_free(struct dl2_pixels *pixels);
 size_t dl2_pixels_memory(const struct dl2_pixels *pixels);
 
 /*
- * Blends with black, with the mean grey level, with the gray image, or with the image blurred by a
+ * Blends with black, with the mean gray level, with the gray image, or with the image blurred by a
  * 3 x 3 filter. Factor 1 changes nothing, 0 gives what is blended with, more than 1 the opposite.
  */
 void dl2_pixels_brightness(struct dl2_pixels *pixels, float factor);
@@ -65,7 +65,7 @@ void dl2_pixels_blur(struct dl2_pixels *pixels, unsigned side, double sigma);
 
 void dl2_pixels_flip_down(struct dl2_pixels *pixels); /* top to bottom */
 
-/* Sets a rectangle within the image to one grey level. */
+/* Sets a rectangle within the image to one gray level. */
 void dl2_pixels_erase(struct dl2_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
                       uint32_t height, uint8_t fill);
 

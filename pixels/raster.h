@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Part of an image as a decoder has it, before colour conversion: one to three planes, each at its
+ * Part of an image as a decoder has it, before color conversion: one to three planes, each at its
  * own resolution. What a resize needs to know is where each sample lies.
  *
  * Coordinates are pixels of the whole upright image at full resolution. Sample (i, j) of a plane
@@ -32,7 +32,7 @@ struct dl2_plane {
      * before the image. */
     int64_t x, y;
     uint32_t step_x, step_y; /* pixels from sample to sample */
-    /* How far a sample's centre lies off the middle of what it covers, in pixels. Not 0 for reduced
+    /* How far a sample's center lies off the middle of what it covers, in pixels. Not 0 for reduced
      * JPEG 2000, whose wavelet leaves it in the middle of the first pixel, (1 - step) / 2. */
     float shift_x, shift_y;
 };

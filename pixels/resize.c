@@ -303,7 +303,7 @@ struct job {
     unsigned planes; /* that are looked at */
     struct dl2_filter columns[3], rows[3];
     int16_t *between;     /* a row after the vertical pass */
-    int16_t *channels[3]; /* the same, of interleaved colours apart */
+    int16_t *channels[3]; /* the same, of interleaved colors apart */
     int16_t *words[3];    /* a row of the output */
     uint8_t *bytes;       /* the same as bytes, on the way to floats */
     float scale[3][DL2_RESIZE_PHASES], bias[3][DL2_RESIZE_PHASES];
@@ -414,7 +414,7 @@ static void resize_row(const struct job *job, unsigned p, uint32_t y)
     }
 }
 
-/* Words to the colours that are asked for, in place. */
+/* Words to the colors that are asked for, in place. */
 static void convert_row(const struct job *job)
 {
     static const struct dl2_resize_colors full = {

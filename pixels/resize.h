@@ -2,7 +2,7 @@
 /*
  * The fused transform: from part of a decoded image to pixels in a batch. Each plane is resized at
  * its own resolution as Pillow's Image.resize(FILTER, box=) defines it, down and then across;
- * colours are converted for the output pixels alone; mirroring is part of the filter; rows are
+ * colors are converted for the output pixels alone; mirroring is part of the filter; rows are
  * written in their final type and place while they are in the first-level cache.
  *
  * Integer arithmetic throughout, so every SIMD path (resize_kernels.h) gives the bytes of plain C.
@@ -78,7 +78,7 @@ double dl2_interpolation_reach(enum dl2_interpolation interpolation);
  * both in pixels of the whole upright image.
  *
  * Gray becomes three equal channels where three are asked for; one channel of YCbCr is its luma, of
- * RGB the BT.601 luma of the resized colours. DL2_ERR_ARGUMENT for a box that is empty or not
+ * RGB the BT.601 luma of the resized colors. DL2_ERR_ARGUMENT for a box that is empty or not
  * within the limit, or a limit that a plane doesn't cover.
  */
 int dl2_resize_raster(struct dl2_resizer *resizer, const struct dl2_raster *raster,

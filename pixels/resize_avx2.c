@@ -64,7 +64,7 @@ static void split_avx2(const int16_t *in, size_t count, int16_t *const out[3])
 }
 
 /*
- * Four outputs in each half: pairs of neighbouring words are picked out of 8 or 16 that lie in a
+ * Four outputs in each half: pairs of neighboring words are picked out of 8 or 16 that lie in a
  * row, or gathered where the outputs are spread wider than that.
  */
 enum spread { NEAR, FAR, GATHER };

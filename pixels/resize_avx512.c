@@ -58,7 +58,7 @@ static void split_avx512(const int16_t *in, size_t count, int16_t *const out[3])
 }
 
 /*
- * Sixteen outputs: pairs of neighbouring words are picked out of 32 or 64 that lie in a row, or
+ * Sixteen outputs: pairs of neighboring words are picked out of 32 or 64 that lie in a row, or
  * gathered where the outputs are spread wider than that.
  */
 enum spread { NEAR, FAR, GATHER };

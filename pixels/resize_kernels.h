@@ -6,7 +6,7 @@
  * the same bytes. Private to this room and its tests.
  *
  * Fixed point: weights have 14 fraction bits and sum to 1 exactly; what the vertical pass leaves
- * has 7, what the horizontal pass leaves has 6, so that colours can be converted in 16 bits without
+ * has 7, what the horizontal pass leaves has 6, so that colors can be converted in 16 bits without
  * losing what lies beyond 0 and 255 on the way.
  */
 #ifndef DL2_PIXELS_RESIZE_KERNELS_H

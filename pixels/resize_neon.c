@@ -47,7 +47,7 @@ static void split_neon(const int16_t *in, size_t count, int16_t *const out[3])
 }
 
 /*
- * Four outputs: pairs of neighbouring words are picked out of 8, 16 or 32 that lie in a row, or
+ * Four outputs: pairs of neighboring words are picked out of 8, 16 or 32 that lie in a row, or
  * loaded one by one where the outputs are spread wider than that.
  */
 enum spread { NEAR, FAR, WIDE, SINGLE };

@@ -4,7 +4,7 @@
  * uint8 [depth][height][width]. Axes 0, 1, 2 are depth, height, width. What moves voxels moves
  * labels alike; what changes values leaves them as they are.
  *
- * Plain C: each works on rows of neighbours in memory, which compilers vectorize. No operation
+ * Plain C: each works on rows of neighbors in memory, which compilers vectorize. No operation
  * allocates memory or fails. Threads: one at a time for each struct dl2_voxels.
  */
 #ifndef DL2_PIXELS_VOLUME_OPERATIONS_H

@@ -4,7 +4,7 @@
 
 CREATE FUNCTION dl2_info(image bytea, OUT format text, OUT width int, OUT height int,
     OUT channels int, OUT bits int, OUT alpha boolean, OUT orientation int, OUT quality int,
-    OUT subsampling text, OUT progressive boolean, OUT colour text)
+    OUT subsampling text, OUT progressive boolean, OUT color text)
 AS 'MODULE_PATHNAME', 'dl2_sql_info' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION dl2_info(bytea) IS 'What the headers of an image file tell';
 

@@ -108,10 +108,10 @@ Datum dl2_sql_info(PG_FUNCTION_ARGS)
         Int32GetDatum(facts.quality),
         coded ? CStringGetTextDatum(facts.subsampling) : (Datum)0,
         BoolGetDatum(facts.progressive > 0),
-        CStringGetTextDatum(facts.colour),
+        CStringGetTextDatum(facts.color),
     };
     bool nulls[COLUMNS] = {
-        [7] = !facts.quality, [8] = !coded, [9] = facts.progressive < 0, [10] = !*facts.colour};
+        [7] = !facts.quality, [8] = !coded, [9] = facts.progressive < 0, [10] = !*facts.color};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row), values, nulls)));
 }
 

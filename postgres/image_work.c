@@ -5,7 +5,7 @@
 #include "common/memory.h"
 #include "common/quote.h"
 #include "quality/metric.h"
-#include "transcode/colours.h"
+#include "transcode/colors.h"
 #include "transcode/reuse.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { KEPT_BYTES = 8 << 20 };
 struct dl2_image_work {
     struct dl2_image images[DL2_IMAGE_ROLES], scratch;
     struct dl2_bytes encoded, spare;
-    struct dl2_source_colours colours;
+    struct dl2_source_colors colors;
     struct dl2_scorer *scorer; /* NULL until one is needed */
 };
 
@@ -35,7 +35,7 @@ void dl2_image_work_destroy(struct dl2_image_work *work)
     dl2_image_free(&work->scratch);
     dl2_bytes_free(&work->encoded);
     dl2_bytes_free(&work->spare);
-    dl2_colours_free(&work->colours);
+    dl2_colors_free(&work->colors);
     dl2_scorer_free(work->scorer);
     free(work);
 }
@@ -59,7 +59,7 @@ void dl2_image_work_trim(struct dl2_image_work *work)
     trim_image(&work->scratch);
     trim_bytes(&work->encoded);
     trim_bytes(&work->spare);
-    dl2_colours_free(&work->colours);
+    dl2_colors_free(&work->colors);
 }
 
 int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *facts,
@@ -67,10 +67,10 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
 {
     struct dl2_image_info info;
     struct dl2_coding coding = {0};
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
     DL2_TRY(dl2_image_read_info(data, size, &info, error));
-    const int status = dl2_image_read_colour(data, size, &info, &colour, error);
-    dl2_colour_free(&colour); /* the name stays */
+    const int status = dl2_image_read_color(data, size, &info, &color, error);
+    dl2_color_free(&color); /* the name stays */
     DL2_TRY(status);
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     const bool known = codec->coding && codec->coding(data, size, &coding);
@@ -84,8 +84,8 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
                                       .quality = known ? coding.quality : 0,
                                       .subsampling = known ? coding.subsampling : NULL,
                                       .progressive = known ? coding.progressive : -1};
-    if (colour.form != DL2_COLOUR_SRGB)
-        memcpy(facts->colour, colour.name, sizeof facts->colour);
+    if (color.form != DL2_COLOR_SPACE_SRGB)
+        memcpy(facts->color, color.name, sizeof facts->color);
     return DL2_OK;
 }
 
@@ -95,7 +95,7 @@ int dl2_image_work_decode(struct dl2_image_work *work, enum dl2_image_role role,
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = max_pixels;
     if (role == DL2_IMAGE_REFERENCE)
-        options.info = &work->colours.info; /* for dl2_image_work_encode() */
+        options.info = &work->colors.info; /* for dl2_image_work_encode() */
     return dl2_image_decode(data, size, &options, &work->images[role], &work->scratch, error);
 }
 
@@ -160,10 +160,10 @@ int dl2_image_work_encode(struct dl2_image_work *work, const char *name, int qua
     encode.quality = quality;
     encode.source = data;
     encode.source_size = size;
-    DL2_TRY(dl2_colours_apply(&work->colours, DL2_COLOURS_KEEP, data, size,
+    DL2_TRY(dl2_colors_apply(&work->colors, DL2_COLORS_KEEP, data, size,
                               &work->images[DL2_IMAGE_REFERENCE], error));
     DL2_TRY(
-        dl2_colours_fit(&work->colours, codec, &work->images[DL2_IMAGE_REFERENCE], &encode, error));
+        dl2_colors_fit(&work->colors, codec, &work->images[DL2_IMAGE_REFERENCE], &encode, error));
     dl2_reuse_look(&reuse, data, size);
     const int status = dl2_reuse_encode(&reuse, codec, &work->images[DL2_IMAGE_REFERENCE], &encode,
                                         &work->spare, &work->encoded, &seconds, error);

@@ -726,7 +726,7 @@ static const struct {
     NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read),     NUMBER(requests),
     NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(frames),         NUMBER(short_clips),
     NUMBER(memory),        NUMBER(padded),         NUMBER(no_foreground),  NUMBER(boxes),
-    NUMBER(boxes_dropped), NUMBER(oblong),         NUMBER(wide_colour),    NUMBER(interlaced),
+    NUMBER(boxes_dropped), NUMBER(oblong),         NUMBER(wide_color),    NUMBER(interlaced),
     NUMBER(above_8_bits),  NUMBER(nearly_black),   NUMBER(several_frames), NUMBER(dropped_bands),
     NUMBER(no_label_file),
 };
@@ -861,7 +861,7 @@ static PyMethodDef methods[] = {
      "Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits, decoded_hits,\n"
      "memory; of clips\n"
      "frames, and short_clips that had fewer than asked for; of videos oblong, whose pixels\n"
-     "are not square, wide_colour, that are HDR or of a wide gamut, and interlaced: they stay\n"
+     "are not square, wide_color, that are HDR or of a wide gamut, and interlaced: they stay\n"
      "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
      "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands;\n"
      "of label files of boxes no_label_file, images without one, which have no boxes;\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Colour differences by CIEDE2000, as in Sharma, Wu, Dalal: "The CIEDE2000 color-difference
+ * Color differences by CIEDE2000, as in Sharma, Wu, Dalal: "The CIEDE2000 color-difference
  * formula: implementation notes, supplementary test data, and mathematical observations", Color
  * Research and Application 30(1), 2005, with all parametric factors 1. Samples are sRGB; CIELAB is
  * by its primaries and D65, as in scikit-image.
@@ -115,7 +115,7 @@ const struct dl2_metric dl2_metric_ciede2000 = {
     .title = "CIEDE2000",
     .unit = "",
     .definition =
-        "mean over the pixels of the colour difference CIEDE2000 (Sharma et al. 2005, all "
+        "mean over the pixels of the color difference CIEDE2000 (Sharma et al. 2005, all "
         "factors 1; sRGB, D65); 0 for identical images, lower is better",
     .digits = 4,
     .adds_up = true,
@@ -130,7 +130,7 @@ const struct dl2_metric dl2_metric_ciede2000_p95 = {
     .title = "CIEDE2000 95%",
     .unit = "",
     .definition =
-        "95th percentile over the pixels of the colour difference CIEDE2000, interpolated; "
+        "95th percentile over the pixels of the color difference CIEDE2000, interpolated; "
         "lower is better",
     .digits = 4,
     .lower_is_better = true,

@@ -88,7 +88,7 @@ static inline lanes chroma_share(lanes chroma)
     return root(power / (power + 6103515625.0f));
 }
 
-/* A colour with its chroma and the direction of its hue; none for gray. */
+/* A color with its chroma and the direction of its hue; none for gray. */
 struct hue_lanes {
     lanes chroma, x, y;
 };

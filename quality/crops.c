@@ -42,7 +42,7 @@ struct crop_run {
     struct dl2_image_resizer enlarger;                 /* of resized variants */
     struct dl2_decoder *decoder;                       /* kept with external codecs */
     struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
-    struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
+    struct dl2_color_space color, original_color, fitted; /* of these two, and of a crop */
 };
 
 /* ---- Scores */
@@ -194,11 +194,11 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 /* ---- Pixels */
 
 static int decode_frame(struct crop_run *run, const uint8_t *data, size_t size, size_t number,
-                        struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
+                        struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
 {
     struct dl2_video *video;
-    dl2_colour_free(colour);
-    *colour = (struct dl2_colour){.form = DL2_COLOUR_SRGB};
+    dl2_color_free(color);
+    *color = (struct dl2_color_space){.form = DL2_COLOR_SPACE_SRGB};
     int status = dl2_video_open(data, size, run->options->max_pixels, &video, error);
     if (status == DL2_OK)
         status = dl2_video_image(video, number, NULL, &run->resizer, image, error);
@@ -207,7 +207,7 @@ static int decode_frame(struct crop_run *run, const uint8_t *data, size_t size, 
 }
 
 static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
-                        struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
+                        struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
 {
     struct dl2_image_info info;
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
@@ -219,12 +219,12 @@ static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
     memcpy(options.background, run->options->background, sizeof options.background);
     options.keep = &run->decoder;
     DL2_TRY(dl2_image_decode(data, size, &options, image, &run->scratch, error));
-    return dl2_image_read_colour(data, size, &info, colour, error);
+    return dl2_image_read_color(data, size, &info, color, error);
 }
 
 /* The image of a key; a frame of a variant of videos has the key CLIP/00007. */
 static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, const char *key,
-                       struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
+                       struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
 {
     const bool is_video = dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO;
     const char *slash = is_video ? strrchr(key, '/') : NULL;
@@ -239,8 +239,8 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
                              "%s: it has a score, and is not in the dataset; score it again", key);
     DL2_TRY(dl2_dataset_read(dataset, index, &run->bytes, &data, &size, error));
     const int status =
-        is_video ? decode_frame(run, data, size, strtoul(slash + 1, NULL, 10), image, colour, error)
-                 : decode_image(run, data, size, image, colour, error);
+        is_video ? decode_frame(run, data, size, strtoul(slash + 1, NULL, 10), image, color, error)
+                 : decode_image(run, data, size, image, color, error);
     dl2_dataset_sample(dataset, index, &sample);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
@@ -285,7 +285,7 @@ static struct crop_window crop_find_window(const struct dl2_image *a, const stru
 
 /* Writes the window of an image as FOLDER/NAME. */
 static int crop_save(struct crop_run *run, const struct crop_window *window,
-                     const struct dl2_image *image, const struct dl2_colour *colour,
+                     const struct dl2_image *image, const struct dl2_color_space *color,
                      const char *name, struct dl2_error *error)
 {
     const struct dl2_codec *codec = dl2_codec_find("png");
@@ -299,8 +299,8 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
                image->data + (window->y + y) * image->stride + (size_t)3 * window->x, crop.stride);
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
     /* What does not fit is left out. */
-    DL2_TRY(dl2_colour_fit(colour, codec, crop.channels, &run->fitted, error));
-    options.colour = &run->fitted;
+    DL2_TRY(dl2_color_fit(color, codec, crop.channels, &run->fitted, error));
+    options.color = &run->fitted;
     DL2_TRY(dl2_image_encode(codec, &crop, &options, &run->png, error));
     DL2_TRY(dl2_format(&path, error, "%s/%s", run->folder, name));
     return dl2_file_write(path, run->png.data, run->png.size, error);
@@ -312,7 +312,7 @@ static int crop_decode_variant(struct crop_run *run, size_t variant, const char 
                                struct dl2_error *error)
 {
     DL2_TRY(
-        crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->colour, error));
+        crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->color, error));
     if (run->image.width == run->original.width && run->image.height == run->original.height)
         return DL2_OK;
     if (run->variants[variant].resized) {
@@ -352,12 +352,12 @@ static int crop_image(struct crop_run *run, const char *key, json_t *of, json_t 
                       struct dl2_error *error)
 {
     const size_t pick = json_array_size(list);
-    DL2_TRY(crop_decode(run, run->reference, key, &run->original, &run->original_colour, error));
+    DL2_TRY(crop_decode(run, run->reference, key, &run->original, &run->original_color, error));
     DL2_TRY(crop_decode_variant(run, crop_worst_variant(run, key), key, error));
     const struct crop_window window = crop_find_window(&run->original, &run->image);
     char name[512];
     snprintf(name, sizeof name, "image-%zu-original.png", pick);
-    DL2_TRY(crop_save(run, &window, &run->original, &run->original_colour, name, error));
+    DL2_TRY(crop_save(run, &window, &run->original, &run->original_color, name, error));
     json_auto_t *files = json_array();
     json_auto_t *entry = json_pack(
         "{s:O, s:o, s:I, s:I, s:I, s:I, s:s, s:O}", "of", of, "key", dl2_json_text(key), "x",
@@ -366,7 +366,7 @@ static int crop_image(struct crop_run *run, const char *key, json_t *of, json_t 
     for (size_t v = 0; v < run->shown; v++) {
         snprintf(name, sizeof name, "image-%zu-variant-%zu.png", pick, v);
         DL2_TRY(crop_decode_variant(run, v, key, error));
-        DL2_TRY(crop_save(run, &window, &run->image, &run->colour, name, error));
+        DL2_TRY(crop_save(run, &window, &run->image, &run->color, name, error));
         json_array_append_new(
             files,
             json_pack("{s:o, s:s, s:o}", "variant", dl2_json_text(run->variants[v].name), "file",
@@ -456,9 +456,9 @@ static void crop_run_free(struct crop_run *run)
     dl2_image_free(&run->scratch);
     dl2_decoder_destroy(run->decoder);
     dl2_image_free(&run->original);
-    dl2_colour_free(&run->colour);
-    dl2_colour_free(&run->original_colour);
-    dl2_colour_free(&run->fitted);
+    dl2_color_free(&run->color);
+    dl2_color_free(&run->original_color);
+    dl2_color_free(&run->fitted);
 }
 
 int dl2_crops_write(const char *reference, const char *const *variants, size_t count,

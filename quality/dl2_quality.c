@@ -38,21 +38,21 @@ static struct {
                            .heatmaps = {.error = DL2_HEATMAP_SSIM, .limit = 16}},
                .device = "cpu"};
 
-/* The colour that is given, or else that the variants were flattened on, from their
+/* The color that is given, or else that the variants were flattened on, from their
  * dl2-variant.json; white if none says. */
 static int quality_find_background(char **paths, size_t count, struct dl2_error *error)
 {
     uint8_t *background = arguments.scoring.background;
     const char *first = NULL;
     if (arguments.background)
-        return dl2_parse_colour(arguments.background, background, error);
+        return dl2_parse_color(arguments.background, background, error);
     memset(background, 255, 3);
     for (size_t i = 0; i < count; i++) {
         json_t *json;
         uint8_t own[3];
         dl2_facts_load(paths[i], &json, NULL); /* opening what can't be read says why */
         const char *text = dl2_json_get_text(json_object_get(json, "options"), "background", NULL);
-        const bool known = text && dl2_parse_colour(text, own, NULL) == DL2_OK;
+        const bool known = text && dl2_parse_color(text, own, NULL) == DL2_OK;
         json_decref(json);
         if (!known)
             continue;
@@ -218,11 +218,11 @@ static int quality_score(const struct dl2_common_options *common, const struct d
 }
 
 /* Keeps a text whose errors count as wrong usage. */
-static int keep_colour(const char *text, void *value, struct dl2_error *error)
+static int keep_color(const char *text, void *value, struct dl2_error *error)
 {
     uint8_t unused[3];
     *(const char **)value = text;
-    return dl2_parse_colour(text, unused, error);
+    return dl2_parse_color(text, unused, error);
 }
 
 static int keep_device(const char *text, void *value, struct dl2_error *error)
@@ -416,8 +416,8 @@ static const struct dl2_option options[] = {
      "Side of the networks' square input, at which input_psnr and input_ssim compare images",
      AT(scoring.input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224",
      .commands = SCORES_IMAGES, .basic = true},
-    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
-     AT(background), .parse = keep_colour,
+    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Color under transparent pixels",
+     AT(background), .parse = keep_color,
      .unset = "the variants' own, from dl2-variant.json, else white", .commands = ALL_OF_IMAGES,
      .basic = true},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(scoring.subset),

@@ -15,20 +15,20 @@
 
 const char *const dl2_heatmap_errors[] = {"ssim", "squared", NULL};
 
-enum { COLOURS = 33, MOST_RMS = 64 };
+enum { COLORS = 33, MOST_RMS = 64 };
 
-/* Every eighth of the 256 colours of cividis. */
-static const uint32_t cividis[COLOURS] = {
+/* Every eighth of the 256 colors of cividis. */
+static const uint32_t cividis[COLORS] = {
     0x00224e, 0x00285b, 0x002e6a, 0x053371, 0x1a386f, 0x273e6e, 0x32436d, 0x3b496c, 0x434e6c,
     0x4b546c, 0x535a6d, 0x5a5f6e, 0x61656f, 0x686a71, 0x6f7073, 0x767676, 0x7d7c78, 0x838179,
     0x8b8778, 0x928d78, 0x9a9376, 0xa29975, 0xaaa073, 0xb3a670, 0xbbad6d, 0xc3b369, 0xccba64,
     0xd4c15f, 0xddc858, 0xe6d051, 0xefd748, 0xf8df3c, 0xfee838};
 
-/* The colour of a level from 0 to 1. */
-static void heatmap_colour(double level, uint8_t out[3])
+/* The color of a level from 0 to 1. */
+static void heatmap_color(double level, uint8_t out[3])
 {
-    const double at = (level > 0 ? level < 1 ? level : 1 : 0) * (COLOURS - 1);
-    const int below = at < COLOURS - 1 ? (int)at : COLOURS - 2;
+    const double at = (level > 0 ? level < 1 ? level : 1 : 0) * (COLORS - 1);
+    const int below = at < COLORS - 1 ? (int)at : COLORS - 2;
     for (int c = 0; c < 3; c++) {
         const int low = cividis[below] >> (16 - 8 * c) & 0xff;
         const int high = cividis[below + 1] >> (16 - 8 * c) & 0xff;
@@ -70,7 +70,7 @@ static int heatmap_draw(enum dl2_heatmap_error kind, struct dl2_scorer *scorer,
         DL2_TRY(dl2_ssim_map(scorer, variant, &map, error));
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++)
-            heatmap_colour(map ? ssim_level(map, width, height, x, y)
+            heatmap_color(map ? ssim_level(map, width, height, x, y)
                                : squared_level(scorer, variant, x, y),
                            out->data + y * out->stride + 3 * (size_t)x);
     return DL2_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pictures of where a variant differs from its reference: PNG files of the images' size, one for
- * each image of each variant. The scale is the same for all, so their colours compare: from dark
- * blue, no error, over gray to yellow, by the colours of cividis (Nuñez, Anderton, Renslow 2018),
+ * each image of each variant. The scale is the same for all, so their colors compare: from dark
+ * blue, no error, over gray to yellow, by the colors of cividis (Nuñez, Anderton, Renslow 2018),
  * whose lightness rises evenly and which look the same to people with red-green blindness.
  */
 #ifndef DL2_QUALITY_HEATMAP_H

@@ -172,9 +172,9 @@ bool dl2_images_equal(const struct dl2_image *a, const struct dl2_image *b)
                 return false;
         return true;
     }
-    const struct dl2_image *gray = a->channels == 1 ? a : b, *colour = a->channels == 1 ? b : a;
+    const struct dl2_image *gray = a->channels == 1 ? a : b, *color = a->channels == 1 ? b : a;
     for (uint32_t y = 0; y < a->height; y++) {
-        const uint8_t *g = gray->data + y * gray->stride, *c = colour->data + y * colour->stride;
+        const uint8_t *g = gray->data + y * gray->stride, *c = color->data + y * color->stride;
         for (uint32_t x = 0; x < a->width; x++, c += 3)
             if (c[0] != g[x] || c[1] != g[x] || c[2] != g[x])
                 return false;

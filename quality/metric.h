@@ -14,7 +14,7 @@
  * is held in thousandths (299 R + 587 G + 114 B), which is a whole number below 2^18 and so exact
  * in a float.
  *
- * Where one image is gray and the other colour, the gray one stands for R = G = B; its luma is its
+ * Where one image is gray and the other color, the gray one stands for R = G = B; its luma is its
  * gray.
  *
  * Threads: the registry is constant. A scorer belongs to one thread at a time. It needs 730 kB, and

@@ -84,7 +84,7 @@ struct dl2_metric_kernels {
     double (*ssim_row)(const struct dl2_ssim_moments *moments, size_t count, float c1);
 
     /* SSIMULACRA 2, for whole blocks of columns; every path gives the same bits. The opponent
-     * colours of linear R, G and B. */
+     * colors of linear R, G and B. */
     void (*xyb)(float *const rgb[3], size_t count, float *const xyb[3]);
     /* out[i] is the mean of values 2i and 2i + 1 of both rows; `count` values, in whole blocks or
      * not. */
@@ -97,7 +97,7 @@ struct dl2_metric_kernels {
     void (*maps)(const struct dl2_ssimulacra2_row *row, size_t count,
                  double sums[DL2_SSIMULACRA2_MAPS][2]);
 
-    /* The colour differences of pixels of linear R, G and B, for whole blocks; every path gives the
+    /* The color differences of pixels of linear R, G and B, for whole blocks; every path gives the
      * same bits. */
     void (*ciede2000)(const float *const a[3], const float *const b[3], size_t count, float *out);
 };

@@ -58,7 +58,7 @@ static inline lanes cube_root(lanes x)
     return x * (r * r);
 }
 
-/* From linear R, G, B to the opponent colours of ssimulacra2.c; xyb may be rgb. */
+/* From linear R, G, B to the opponent colors of ssimulacra2.c; xyb may be rgb. */
 static void xyb_loop(float *const rgb[3], size_t count, float *const xyb[3])
 {
     const float bias = 0.0037930732552754493f, root = 0.155954200549248620f;

@@ -120,8 +120,8 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
                "scored against the reference resized as they are");
     print_headers(out, &separator, variant);
     print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
-    print_note(out, &separator, variant->colours_differ,
-               "whose files describe other colours, scored by their numbers");
+    print_note(out, &separator, variant->colors_differ,
+               "whose files describe other colors, scored by their numbers");
     for (unsigned i = 0; i < scoring->metric_count; i++)
         print_note(out, &separator, variant->aggregates[i].missing,
                    scoring->metrics[i]->missing_note);
@@ -375,7 +375,7 @@ static json_t *score_json(const struct dl2_scoring *scoring,
     set_flag(json, "at_16_bits", pair->deep);
     set_flag(json, "alpha", pair->alpha);
     set_flag(json, "resized", pair->resized);
-    set_flag(json, "colours_differ", pair->colours_differ);
+    set_flag(json, "colors_differ", pair->colors_differ);
     return json;
 }
 
@@ -443,7 +443,7 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
                  json_pack("{s:o, s:o, s:o, s:o, s:o}", "identical", count_json(variant->identical),
                            "above_8_bits", count_json(variant->above_8_bits), "at_16_bits",
                            count_json(variant->deep), "alpha", count_json(variant->alpha),
-                           "colours_differ", count_json(variant->colours_differ)));
+                           "colors_differ", count_json(variant->colors_differ)));
     if (!dl2_resolution_is_full(&variant->resolution))
         dl2_json_add(json,
                      json_pack("{s:o, s:o}", "resize", dl2_resolution_json(&variant->resolution),

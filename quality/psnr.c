@@ -32,12 +32,12 @@ uint64_t dl2_luma_error_c(struct dl2_pixel_run a, struct dl2_pixel_run b, size_t
     return sum;
 }
 
-/* The squared error of a gray row against a colour one; each gray sample counts three times. */
-static uint64_t psnr_mixed_error(const uint8_t *gray, const uint8_t *colour, size_t count)
+/* The squared error of a gray row against a color one; each gray sample counts three times. */
+static uint64_t psnr_mixed_error(const uint8_t *gray, const uint8_t *color, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < 3 * count; i++) {
-        int difference = gray[i / 3] - colour[i];
+        int difference = gray[i / 3] - color[i];
         sum += (uint64_t)(difference * difference);
     }
     return sum;
@@ -50,10 +50,10 @@ static int psnr_rgb_measure(struct dl2_scorer *scorer, const struct dl2_image *v
     const struct dl2_image *reference = scorer->reference;
     const bool mixed = reference->channels != variant->channels;
     const struct dl2_image *gray = variant->channels == 1 ? variant : reference;
-    const struct dl2_image *colour = gray == variant ? reference : variant;
+    const struct dl2_image *color = gray == variant ? reference : variant;
     double sum = 0; /* exact below 2^53 */
     for (uint32_t y = 0; y < variant->height; y++) {
-        const uint8_t *a = gray->data + y * gray->stride, *b = colour->data + y * colour->stride;
+        const uint8_t *a = gray->data + y * gray->stride, *b = color->data + y * color->stride;
         sum += (double)(mixed ? psnr_mixed_error(a, b, variant->width)
                               : scorer->kernels->byte_error(
                                     a, b, (size_t)variant->width * variant->channels));
@@ -134,7 +134,7 @@ static void psnr_y_measure_deep(const struct dl2_deep_image *reference,
     sums[0] = total / (257.0 * 257.0);
 }
 
-/* Its sum: of (a - b)^2 over all samples; those of gray against colour count three times. */
+/* Its sum: of (a - b)^2 over all samples; those of gray against color count three times. */
 const struct dl2_metric dl2_metric_psnr_rgb = {
     .name = "psnr_rgb",
     .viewer_name = "psnr",

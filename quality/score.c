@@ -22,7 +22,7 @@
 /* What a file has and its pixels here have not. */
 struct score_facts {
     struct dl2_image_info info;
-    struct dl2_colour colour;
+    struct dl2_color_space color;
     const struct dl2_codec *codec; /* of the file; NULL: not known */
     bool lossy;
     int64_t header_bytes;       /* -1: not known */
@@ -95,8 +95,8 @@ static int score_decode_frame(const struct score_run *run, struct score_worker *
                                        : &worker->videos[source - run->variants];
     DL2_TRY(dl2_score_source_frame(source, index, run->options->max_pixels, open, &worker->bytes,
                                    image, error));
-    dl2_colour_free(&facts->colour);
-    facts->colour = (struct dl2_colour){.form = DL2_COLOUR_SRGB};
+    dl2_color_free(&facts->color);
+    facts->color = (struct dl2_color_space){.form = DL2_COLOR_SPACE_SRGB};
     facts->info = (struct dl2_image_info){
         .width = image->width, .height = image->height, .channels = 3, .bits = 8, .orientation = 1};
     facts->codec = NULL;
@@ -141,7 +141,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
         status = status < 0 ? status : DL2_OK;
     }
     if (status == DL2_OK)
-        status = dl2_image_read_colour(data, size, &facts->info, &facts->colour, error);
+        status = dl2_image_read_color(data, size, &facts->info, &facts->color, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
     return status;
@@ -276,7 +276,7 @@ static int score_image(const struct score_run *run, struct score_worker *worker,
     const struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
     pair->identical = dl2_images_equal(reference, variant);
     pair->alpha = one->info.alpha || two->info.alpha;
-    pair->colours_differ = !dl2_colour_equal(&one->colour, &two->colour);
+    pair->colors_differ = !dl2_color_equal(&one->color, &two->color);
     pair->resized = reference == &worker->resized;
     pair->header_bytes = two->header_bytes;
     pair->width = variant->width;
@@ -496,7 +496,7 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->deep += pair->deep;
         variant->alpha += pair->alpha;
         variant->resized += pair->resized;
-        variant->colours_differ += pair->colours_differ;
+        variant->colors_differ += pair->colors_differ;
     }
     if (!headers_known || !variant->states[DL2_PAIR_SCORED])
         variant->header_bytes = -1;
@@ -801,8 +801,8 @@ static void score_run_free(struct score_run *run)
         dl2_decoder_destroy(worker->decoder);
         dl2_image_free(&worker->resized);
         dl2_image_resizer_free(&worker->resizer);
-        dl2_colour_free(&worker->reference_facts.colour);
-        dl2_colour_free(&worker->variant_facts.colour);
+        dl2_color_free(&worker->reference_facts.color);
+        dl2_color_free(&worker->variant_facts.color);
         dl2_bytes_free(&worker->reference_facts.deep.bytes);
         dl2_bytes_free(&worker->variant_facts.deep.bytes);
         dl2_bytes_free(&worker->shown_deep.bytes);

@@ -22,7 +22,7 @@ static bool *flag_of(struct dl2_pair *pair, unsigned bit)
 {
     bool *const flags[FLAGS] = {&pair->identical,     &pair->above_8_bits, &pair->deep,
                                 &pair->drawn,         &pair->alpha,        &pair->resized,
-                                &pair->colours_differ};
+                                &pair->colors_differ};
     return flags[bit];
 }
 

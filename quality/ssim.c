@@ -48,19 +48,19 @@ void dl2_ssim_columns_c(const float *const *rows, size_t width, float (*mean)[DL
                         float (*variance)[DL2_SSIM_STRIDE])
 {
     for (size_t x = 0; x < width; x += BLOCK) {
-        const float *centre = rows[DL2_SSIM_ROWS / 2] + x;
+        const float *center = rows[DL2_SSIM_ROWS / 2] + x;
         for (int r = 0; r < DL2_SSIM_GROUP; r++) {
             float m[BLOCK] = {0}, q[BLOCK] = {0};
             for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
                 const float w = ssim_weight(tap), *row = rows[r + tap] + x;
                 for (int i = 0; i < BLOCK; i++) {
-                    float t = row[i] - centre[i];
+                    float t = row[i] - center[i];
                     m[i] += w * t;
                     q[i] += w * (t * t);
                 }
             }
             for (int i = 0; i < BLOCK; i++) {
-                mean[r][x + i] = centre[i] + m[i];
+                mean[r][x + i] = center[i] + m[i];
                 variance[r][x + i] = q[i] - m[i] * m[i];
             }
         }
@@ -72,17 +72,17 @@ static void ssim_windows_c(const float *column_mean, const float *column_varianc
                            float *variance)
 {
     float m[BLOCK] = {0}, q[BLOCK] = {0};
-    const float *centre = column_mean + DL2_SSIM_TAPS / 2;
+    const float *center = column_mean + DL2_SSIM_TAPS / 2;
     for (int tap = 0; tap < DL2_SSIM_TAPS; tap++) {
         const float w = ssim_weight(tap);
         for (int i = 0; i < BLOCK; i++) {
-            float t = column_mean[tap + i] - centre[i];
+            float t = column_mean[tap + i] - center[i];
             m[i] += w * t;
             q[i] += w * (t * t + column_variance[tap + i]);
         }
     }
     for (int i = 0; i < BLOCK; i++) {
-        mean[i] = centre[i] + m[i];
+        mean[i] = center[i] + m[i];
         variance[i] = q[i] - m[i] * m[i];
     }
 }

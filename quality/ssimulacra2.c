@@ -3,7 +3,7 @@
  * SSIMULACRA 2.1 after Jon Sneyers (Cloudinary), as in tools/ssimulacra2.cc of the JPEG XL project,
  * whose values are its definition.
  *
- * Both images become opponent colours of cube roots of linear light (JPEG XL's XYB), each channel
+ * Both images become opponent colors of cube roots of linear light (JPEG XL's XYB), each channel
  * moved to about 0 to 1. At each of six scales, the one a 2x2 mean of the other's linear light,
  * each channel has three maps of errors: of structure, 1 - (1 - e) (2 cov + C2) / (var a + var b +
  * C2) with e = (mean a - mean b)^2; and where the variant has more of an edge than the reference,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Synchronised batch norm: statistics over the whole world, for devices whose memory is the
+ * Synchronized batch norm: statistics over the whole world, for devices whose memory is the
  * host's. Ranks have equally many rows, so means of means are means.
  *
  * Threads: the device's; collective, on channel 0.

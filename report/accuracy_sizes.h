@@ -5,7 +5,7 @@
  * much accuracy as the anchor's. The costs are bytes, CPU time of encoding, and that of loading.
  *
  * A curve has the codec's variants. Where a larger file is less accurate, accuracies are first made
- * not to fall by pooling neighbours (isotonic regression: Barlow, Bartholomew, Bremner & Brunk,
+ * not to fall by pooling neighbors (isotonic regression: Barlow, Bartholomew, Bremner & Brunk,
  * Statistical Inference under Order Restrictions, 1972); of one level the least cost counts.
  * Intervals are the middle 95% of repetitions (report/repetitions.h).
  */

@@ -90,7 +90,7 @@ static const struct words foreign[] = {
     {"another accuracy", "another value of {n}", NULL},
     {"one accuracy", "one value of {n}", NULL},
     {"Accuracy does not rise", "{n} does not rise", "{n} does not fall"},
-    {"neighbours that fall", "neighbours that fall", "neighbours that rise"},
+    {"neighbors that fall", "neighbors that fall", "neighbors that rise"},
     {"a fall is levelled", "a fall is levelled", "a rise is levelled"},
     {"Accuracy, percent", "{n}{c}", NULL},
     {"accuracy, %%", "{n}{cc}", NULL},

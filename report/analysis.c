@@ -376,7 +376,7 @@ static void compare_with_original(const struct dl2_study *study, struct dl2_runs
 /* ---- Both questions */
 
 /* Asks the second question, if any training was validated on the original's images, too. */
-static void analyse_on_original(const struct dl2_study *study, struct dl2_runs raw,
+static void analyze_on_original(const struct dl2_study *study, struct dl2_runs raw,
                                 struct dl2_analysis *analysis)
 {
     bool any = false;
@@ -388,10 +388,10 @@ static void analyse_on_original(const struct dl2_study *study, struct dl2_runs r
     question.on_original = true;
     question.draws = 0;
     question.within = NULL; /* claims of the other question say nothing of this one */
-    analysis->on_original = dl2_analyse(study, analysis->arch, &question).comparisons;
+    analysis->on_original = dl2_analyze(study, analysis->arch, &question).comparisons;
 }
 
-struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
+struct dl2_analysis dl2_analyze(const struct dl2_study *study, const char *arch,
                                 const struct dl2_question *question)
 {
     struct dl2_analysis analysis = {
@@ -419,18 +419,18 @@ struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
             fabs(analysis.comparisons[dl2_study_find(study, "raw")].accuracy.mean);
     compare_with_original(study, raw, &analysis, scratch);
     if (!question->on_original)
-        analyse_on_original(study, raw, &analysis);
+        analyze_on_original(study, raw, &analysis);
     dl2_advise(study, &analysis);
     return analysis;
 }
 
-struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
+struct dl2_analysis *dl2_analyze_all(const struct dl2_study *study,
                                      const struct dl2_question *question)
 {
     struct dl2_analysis *analyses =
         dl2_keep(study->arch_count, sizeof *analyses, "%zu networks", study->arch_count);
     for (size_t a = 0; a < study->arch_count; a++)
-        analyses[a] = dl2_analyse(study, study->archs[a], question);
+        analyses[a] = dl2_analyze(study, study->archs[a], question);
     return analyses;
 }
 

@@ -37,7 +37,7 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 struct dl2_question {
     double tolerance;  /* points of accuracy that a variant may lose */
     double percent;    /* above 0: the tolerance is so much of the original's measured accuracy, to
-                        * which dl2_analyse() sets it */
+                        * which dl2_analyze() sets it */
     const char *group; /* how images are grouped, as --group has it; NULL: each is by itself */
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
      * open; count 0: it is looked at once, with all seeds and the whole error. */
@@ -124,10 +124,10 @@ static inline double dl2_comparison_half(const struct dl2_comparison *comparison
 double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs);
 
 /* `arch` is borrowed; what is pointed to is kept. */
-struct dl2_analysis dl2_analyse(const struct dl2_study *study, const char *arch,
+struct dl2_analysis dl2_analyze(const struct dl2_study *study, const char *arch,
                                 const struct dl2_question *question);
 /* All networks of the study: [arch_count], kept. */
-struct dl2_analysis *dl2_analyse_all(const struct dl2_study *study,
+struct dl2_analysis *dl2_analyze_all(const struct dl2_study *study,
                                      const struct dl2_question *question);
 /*
  * Seeds that a variant should be trained from for the next look. 0: it is decided, or no look is

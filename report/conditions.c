@@ -15,7 +15,7 @@
 static const struct {
     const char *name;
     bool own_names; /* what was trained on are not variants alone, so that none is left out */
-    bool analysed;  /* the page shows differences to the original */
+    bool analyzed;  /* the page shows differences to the original */
 } goals[] = {{"time", false, true},
              {"forecast", false, false},
              {"regimens", true, true},
@@ -70,15 +70,15 @@ struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *va
     return conditions;
 }
 
-void dl2_conditions_analyse(const struct dl2_conditions *conditions,
+void dl2_conditions_analyze(const struct dl2_conditions *conditions,
                             const struct dl2_question *asked)
 {
     const struct dl2_question question = {.tolerance = asked->tolerance, .percent = asked->percent};
     for (size_t i = 0; i < conditions->count; i++)
         for (size_t g = 0; g < sizeof goals / sizeof *goals; g++)
-            if (goals[g].analysed && strcmp(goals[g].name, conditions->items[i].goal) == 0)
+            if (goals[g].analyzed && strcmp(goals[g].name, conditions->items[i].goal) == 0)
                 conditions->items[i].analyses =
-                    dl2_analyse_all(&conditions->items[i].study, &question);
+                    dl2_analyze_all(&conditions->items[i].study, &question);
 }
 
 /* ---- Times */

@@ -14,7 +14,7 @@ struct dl2_condition {
     char *name;             /* "10m" */
     struct dl2_study study; /* without sizes, quality and loading: those are the study's own */
     /* [study.arch_count], of goals whose variants are compared with the original under the same
-     * condition; NULL of the others, and before dl2_conditions_analyse(). */
+     * condition; NULL of the others, and before dl2_conditions_analyze(). */
     struct dl2_analysis *analyses;
 };
 
@@ -30,7 +30,7 @@ struct dl2_conditions {
 struct dl2_conditions dl2_conditions_collect(const char *folder, char *const *variants,
                                              struct dl2_study *study);
 /* Compares the trainings within each condition, with the question's tolerance. */
-void dl2_conditions_analyse(const struct dl2_conditions *conditions,
+void dl2_conditions_analyze(const struct dl2_conditions *conditions,
                             const struct dl2_question *question);
 /* Seconds of the condition "90s", "30m" or "2h" of goal "time"; NAN for anything else. */
 double dl2_time_of_condition(const char *name);

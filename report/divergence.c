@@ -125,7 +125,7 @@ const char *dl2_divergence_text(const struct dl2_study *study, const struct dl2_
     if (!count)
         return NULL;
     const struct dl2_study without = leave_out(study, analysis->arch);
-    const struct dl2_analysis other = dl2_analyse(&without, analysis->arch, &analysis->question);
+    const struct dl2_analysis other = dl2_analyze(&without, analysis->arch, &analysis->question);
     const char *them = count == 1 ? "it" : "them", *now = pick_text(study, analysis);
     const char *then = pick_text(&without, &other);
     text = dl2_text("%zu training%s diverged: %s. The answer counts %s. ", count,

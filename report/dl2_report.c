@@ -480,7 +480,7 @@ static bool is_own_page(const char *folder)
 }
 
 /* The analysis of each network, by the plan's questions, and the look at it. */
-static int analyse(struct dl2_page *page, struct dl2_error *error)
+static int analyze(struct dl2_page *page, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
     page->analyses = dl2_keep(study->arch_count, sizeof *page->analyses, "the report");
@@ -489,9 +489,9 @@ static int analyse(struct dl2_page *page, struct dl2_error *error)
     DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, is_own_page(page->folder),
                           &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
-        page->analyses[a] = dl2_analyse(study, study->archs[a], &page->plan.questions[a]);
+        page->analyses[a] = dl2_analyze(study, study->archs[a], &page->plan.questions[a]);
         page->speeds[a] =
-            dl2_speeds_analyse(study, &page->analyses[a],
+            dl2_speeds_analyze(study, &page->analyses[a],
                                dl2_accuracy_shown(dl2_study_accuracy(study), arguments.accuracy));
     }
     return arguments.task == FORECAST ? DL2_OK /* which shows no verdict */
@@ -522,7 +522,7 @@ static int draw_page(struct dl2_page *page, const struct dl2_several_studies *se
 static int write_report(struct dl2_page *page, bool quiet, struct dl2_error *error)
 {
     const struct dl2_study *study = page->study;
-    dl2_conditions_analyse(&page->conditions, &arguments.question);
+    dl2_conditions_analyze(&page->conditions, &arguments.question);
     dl2_page_complete(page);
     DL2_TRY(draw_page(page, NULL, error));
     const json_t *answer = dl2_answer_make(page);
@@ -612,7 +612,7 @@ static int answer_hypotheses(struct dl2_page *page, struct dl2_error *error)
     const struct dl2_image_scores scores =
         dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs));
     const struct dl2_codec_sizes sizes = dl2_codec_sizes_find(study, &scores, &page->codecs);
-    dl2_conditions_analyse(&page->conditions, &arguments.question);
+    dl2_conditions_analyze(&page->conditions, &arguments.question);
     const json_t *all = dl2_hypotheses_make(&(struct dl2_hypotheses_of){
         title_of(page->folder), study, page->analyses, &page->conditions, &page->loading, &sizes});
     const char *text = dl2_hypotheses_text(all), *path = arguments.output;
@@ -638,7 +638,7 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
                             .question = &arguments.question,
                             .codecs = arguments.codecs};
     DL2_TRY(collect(study, &page, error));
-    DL2_TRY(analyse(&page, error));
+    DL2_TRY(analyze(&page, error));
     return arguments.task == PAGE         ? write_report(&page, quiet, error)
            : arguments.task == HYPOTHESES ? answer_hypotheses(&page, error)
                                           : print_json(&page, error);

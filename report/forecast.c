@@ -36,7 +36,7 @@ static void compare_tuned(const struct dl2_study *study, const struct dl2_study 
                           const char *arch, struct dl2_forecast *forecasts)
 {
     const struct dl2_question question = {.tolerance = 1};
-    const struct dl2_analysis analysis = dl2_analyse(tuned, arch, &question);
+    const struct dl2_analysis analysis = dl2_analyze(tuned, arch, &question);
     for (size_t v = 0; v < study->variant_count; v++) {
         const size_t own = dl2_study_find(tuned, study->variants[v].name);
         if (own == tuned->variant_count)

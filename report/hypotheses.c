@@ -439,7 +439,7 @@ static const char *limits_of(const struct view *view)
         "%.0f for validation, on this machine. The paper trained resnet50, resnet18 and alexnet at "
         "224 pixels for 90 epochs on 1.28 million images, from one seed each. A small experiment "
         "cannot tell what another network loses, nor this one with more pixels, which show more of "
-        "the artefacts, or with more epochs; intervals that few seeds leave wide are undecided, "
+        "the artifacts, or with more epochs; intervals that few seeds leave wide are undecided, "
         "not equal; and a device that is faster or slower, or another disk, moves what data cost.",
         view->analysis->arch, pixels, run->epochs, view->analysis->seeds, run->train_images,
         run->val_images);

@@ -17,7 +17,7 @@ struct dl2_hypotheses_of {
     const char *title;
     const struct dl2_study *study;
     const struct dl2_analysis *analyses;     /* [study->arch_count] */
-    const struct dl2_conditions *conditions; /* analysed */
+    const struct dl2_conditions *conditions; /* analyzed */
     const struct dl2_loading *loading;
     const struct dl2_codec_sizes *sizes;
 };

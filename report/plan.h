@@ -27,7 +27,7 @@
 enum { DL2_MAX_PLAN_NOTES = 4 };
 
 struct dl2_plan {
-    struct dl2_question *questions; /* [arch_count]: what dl2_analyse() is to be asked; kept */
+    struct dl2_question *questions; /* [arch_count]: what dl2_analyze() is to be asked; kept */
     size_t look;                    /* the number of this look, from 1; 0: no verdict is shown */
     /* Whole sentences for whoever sees the results: what was changed after results were seen, how
      * many plans were given up, that the error is spent, that the look could not be recorded. */

@@ -409,7 +409,7 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
     DL2_TRY(expect_different_datasets(several, error));
     for (size_t i = 0; i < count; i++)
         several->sources[i].analyses =
-            dl2_analyse_all(&several->sources[i].study, &several->question);
+            dl2_analyze_all(&several->sources[i].study, &several->question);
     for (size_t i = 0; i < count; i++)
         for (size_t a = 0; a < several->sources[i].study.arch_count; a++)
             add_network(several, several->sources[i].study.archs[a], has, notes);

@@ -54,7 +54,7 @@ struct dl2_several_studies {
 };
 
 /*
- * Reads and analyses the studies in `folders`, at least two, each as a report on it alone does, and
+ * Reads and analyzes the studies in `folders`, at least two, each as a report on it alone does, and
  * puts them together. What went wrong or was left out, in them or here, is added to `notes`.
  * The question's tolerance may be NAN: 1 point. DL2_ERR_ARGUMENT for two studies of one dataset, of
  * two metrics, and for studies with nothing in common; DL2_ERR_UNSUPPORTED for a tolerance in

@@ -497,7 +497,7 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
                                    "accuracy."));
 }
 
-struct dl2_speeds dl2_speeds_analyse(const struct dl2_study *study,
+struct dl2_speeds dl2_speeds_analyze(const struct dl2_study *study,
                                      const struct dl2_analysis *analysis, double accuracy)
 {
     const size_t runs = study->run_count + 1;

@@ -63,7 +63,7 @@ const char *dl2_speed_duration(double seconds);
 
 /* The analysis is of the same network. `accuracy` is in percent; NAN: the original's final one, the
  * mean over its trainings, less the tolerance. What is pointed to is kept. */
-struct dl2_speeds dl2_speeds_analyse(const struct dl2_study *study,
+struct dl2_speeds dl2_speeds_analyze(const struct dl2_study *study,
                                      const struct dl2_analysis *analysis, double accuracy);
 
 #endif

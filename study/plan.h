@@ -140,7 +140,7 @@ struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const c
 
 const char *dl2_plan_dataset(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan);
-/* Quantisation tables of a kind, "pipeline" or "network". */
+/* Quantization tables of a kind, "pipeline" or "network". */
 const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind);
 struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan);

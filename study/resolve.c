@@ -35,7 +35,7 @@ static const struct preset {
       .image_size = "32",
       .batch = "32",
       .tolerance = "2",
-      .group = "regex:[^/]*/r[0-9]*", /* neighbours in a photograph: a row of its tiles */
+      .group = "regex:[^/]*/r[0-9]*", /* neighbors in a photograph: a row of its tiles */
       .measure = "0.5",
       .train_flags = "--crop-area 0.5,1 --validate-every 3"}},
     {NULL, {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"}},

@@ -85,7 +85,7 @@ static const struct dl2_option own_rows[] = {
            "show what the resolution alone changes",
            control, dl2_setting_parse_yes_or_no, .unset = "yes"),
     PARSED("tables", "LIST",
-           "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
+           "Quantization tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
            "dataset; network, fitted to the first of ARCHS on the original, too; or none",
            tables, dl2_setting_parse_names, .unset = "none; of study-tables pipeline network"),
     {DL2_OPTION_TEXT, "train-on", 0, "LIST", "Variants to train on: 'jpeg-10 webp-50'",
@@ -170,7 +170,7 @@ static const struct dl2_option own_rows[] = {
                     "many as these let"),
     PARSED("rounds", "N",
            "Rounds of throughput; two at least, so that rates have intervals; with an even number "
-           "a steady drift of the machine favours no variant",
+           "a steady drift of the machine favors no variant",
            rounds, dl2_setting_parse_numbers, .unset = "5"),
     PARSED("measure", "SECONDS",
            "Seconds of each measurement of throughput, and as many before to warm up", measure,

@@ -145,7 +145,7 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
     return outputs;
 }
 
-/* ---- Quantisation tables */
+/* ---- Quantization tables */
 
 /* The same by SENSITIVITY_WITH, of a network that TRAIN_WITH has trained. */
 static const char *plan_own_sensitivity(struct dl2_study_plan *plan, const char *trained)

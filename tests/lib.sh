@@ -29,7 +29,7 @@ expect() {
 # said TEXT: stderr of the last expect says it. is GOT WANTED WHAT: two texts are equal.
 said() { grep -qF -- "$1" "$work/err" || { cat "$work/err" >&2; fail "stderr says nothing of '$1'"; }; }
 is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
-# picture FILE WIDTH HEIGHT SEED: a PPM of noise, in colour; makes its folder too.
+# picture FILE WIDTH HEIGHT SEED: a PPM of noise, in color; makes its folder too.
 picture() {
     mkdir -p "${1%/*}"
     { printf 'P6\n%d %d\n255\n' "$2" "$3"

@@ -40,7 +40,7 @@ struct dl2_fit_figures {
 
 /*
  * Makes a fresh model. `settings` is a JSON object of dl2-train's options on network, images and
- * optimisation, by name; "classes" and "images" are needed. DL2_ERR_ARGUMENT for settings that are
+ * optimization, by name; "classes" and "images" are needed. DL2_ERR_ARGUMENT for settings that are
  * unknown or wrong, DL2_ERR_LIMIT where it takes too much memory.
  */
 int dl2_fit_make(const char *settings, const struct dl2_fit_limits *limits, struct dl2_bytes *out,

@@ -101,18 +101,18 @@ static json_t *figures_of(const double *matrix, size_t classes, double *miou)
     size_t present = 0;
     for (size_t c = 0; c < classes; c++) {
         const double both = matrix[c * classes + c];
-        double labelled = 0, found = 0;
+        double labeled = 0, found = 0;
         for (size_t k = 0; k < classes; k++) {
-            labelled += matrix[c * classes + k];
+            labeled += matrix[c * classes + k];
             found += matrix[k * classes + c];
         }
-        const double any = labelled + found - both;
-        all += labelled;
+        const double any = labeled + found - both;
+        all += labeled;
         present += any > 0;
         sum += any > 0 ? both / any : 0;
         json_array_append_new(ious, any > 0 ? json_real(both / any) : json_null());
         json_array_append_new(dices,
-                              any > 0 ? json_real(2 * both / (labelled + found)) : json_null());
+                              any > 0 ? json_real(2 * both / (labeled + found)) : json_null());
     }
     *miou = present ? sum / (double)present : NAN;
     return json_pack("{s:I, s:o, s:o, s:o}", "pixels", (json_int_t)all, "miou",
@@ -128,10 +128,10 @@ static void note_absent(struct dl2_run *run, size_t set, const double *matrix)
     char names[160] = "", number[24];
     size_t count = 0;
     for (size_t c = 0; c < classes; c++) {
-        double labelled = 0;
+        double labeled = 0;
         for (size_t k = 0; k < classes; k++)
-            labelled += matrix[c * classes + k];
-        if (labelled > 0 || count++ >= NAMED)
+            labeled += matrix[c * classes + k];
+        if (labeled > 0 || count++ >= NAMED)
             continue;
         snprintf(number, sizeof number, "%zu", c);
         dl2_list_name(names, sizeof names, number);

@@ -295,7 +295,7 @@ void dl2_run_note_pixels(struct dl2_run *run, size_t set, const double *matrix, 
  * over union. Collective. */
 int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl2_error *error);
 
-/* ---- whole_volumes.c: sets of volumes are labelled volume by volume, by a sliding window ---- */
+/* ---- whole_volumes.c: sets of volumes are labeled volume by volume, by a sliding window ---- */
 
 struct dl2_validation;
 struct dl2_whole_volumes;

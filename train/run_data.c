@@ -351,10 +351,10 @@ static void probe_channels(struct dl2_stream *stream)
         return;
     }
     struct dl2_bytes scratch = DL2_BYTES_INIT;
-    bool gray = false, colour = false;
-    for (size_t k = 0; k < count && !colour; k++) {
+    bool gray = false, color = false;
+    for (size_t k = 0; k < count && !color; k++) {
         const struct dl2_run_data *stage = dl2_stream_first_data(stream) + k;
-        for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
+        for (size_t i = 0; i < PROBES && stage->dataset && !color; i++) {
             const uint8_t *data;
             size_t size;
             struct dl2_image_info info;
@@ -363,11 +363,11 @@ static void probe_channels(struct dl2_stream *stream)
                 dl2_image_read_info(data, size, &info, NULL) < 0)
                 continue;
             gray |= info.channels == 1;
-            colour |= info.channels != 1;
+            color |= info.channels != 1;
         }
     }
     dl2_bytes_free(&scratch);
-    stream->channels = gray && !colour ? 1 : 3;
+    stream->channels = gray && !color ? 1 : 3;
 }
 
 /* -- partitions -- */

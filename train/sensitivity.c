@@ -30,7 +30,7 @@ struct measuring {
     uint64_t images;
 };
 
-/* Colours of a step of Y, Cb and Cr (JFIF 1.02). */
+/* Colors of a step of Y, Cb and Cr (JFIF 1.02). */
 static const double steps[PLANES][3] = {{1, 1, 1}, {0, -0.344136, 1.772}, {1.402, -0.714136, 0}};
 
 static unsigned plane_count(const struct measuring *m)
@@ -38,7 +38,7 @@ static unsigned plane_count(const struct measuring *m)
     return m->channels == 1 ? 1 : PLANES;
 }
 
-/* From the gradient of normalised colours to that of grey levels of each plane. */
+/* From the gradient of normalized colors to that of gray levels of each plane. */
 static void take_planes(struct measuring *m, const float *image, float scale)
 {
     const size_t pixels = (size_t)m->height * m->width;

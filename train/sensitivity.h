@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How much the loss of a trained network depends on its input: the autocovariance of the loss's
- * gradient with respect to the input's grey levels, in luma and in both chroma (JFIF's YCbCr), at
+ * gradient with respect to the input's gray levels, in luma and in both chroma (JFIF's YCbCr), at
  * all shifts of up to DL2_SENSITIVITY_LAGS pixels.
  *
  * A change d of the input, small and independent of the network, changes the loss by <g, d> to the

@@ -435,7 +435,7 @@ const struct dl2_option dl2_train_options[] = {
      .unset = "that of the architecture, see --list archs",
      .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
      .also = "img-size,input-size,resolution,size,crop-size", .basic = true},
-    {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
+    {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for color",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
      .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "mean", 0, "R,G,B",

@@ -321,7 +321,7 @@ static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
     DL2_TRY(DL2_NEW(&due->val, run->stream->val_count, "a validation", error));
     due->keep &= !dl2_run_labels_pixels(run); /* predictions are of images */
     DL2_TRY(dl2_network_use_size(run->network, loader->height, dl2_loader_width(loader), error));
-    /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
+    /* Each rank has its own where batch norm isn't synchronized; rank 0's are what is kept. */
     DL2_TRY(dl2_checkpoint_share_statistics(run->network, run->config->world, error));
     return dl2_run_use_average(run, true, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Validation on volumes: each is labelled as a whole, by a sliding window. */
+/* Validation on volumes: each is labeled as a whole, by a sliding window. */
 #include "common/json.h"
 #include "common/memory.h"
 #include "device/dense.h"
@@ -151,16 +151,16 @@ static void add_figures(const struct volume *volume, struct dl2_volume_figures *
     figures->sums.top5 += volume->top5;
     ++*figures->seen;
     for (size_t c = 0; c < classes; c++) {
-        double found = 0, labelled = 0;
+        double found = 0, labeled = 0;
         for (size_t k = 0; k < classes; k++) {
             found += volume->matrix[k * classes + c];
-            labelled += volume->matrix[c * classes + k];
+            labeled += volume->matrix[c * classes + k];
             figures->matrix[c * classes + k] += volume->matrix[c * classes + k];
         }
         figures->mlperf[c] += (2 * volume->matrix[c * classes + c] + mlperf_smoothing) /
-                              (found + labelled + mlperf_smoothing);
-        if (found + labelled > 0) {
-            figures->dice[c] += 2 * volume->matrix[c * classes + c] / (found + labelled);
+                              (found + labeled + mlperf_smoothing);
+        if (found + labeled > 0) {
+            figures->dice[c] += 2 * volume->matrix[c * classes + c] / (found + labeled);
             figures->volumes[c]++;
         }
     }
@@ -259,7 +259,7 @@ static int label_by_all(struct dl2_validation *due, size_t count,
     loader.channels = stream->channels;
     dl2_dataset_sample(volumes->data->dataset, index, &sample);
     int status =
-        dl2_volume_open_labelled(volumes->data->dataset, index, &loader, &voxels, &labels, error);
+        dl2_volume_open_labeled(volumes->data->dataset, index, &loader, &voxels, &labels, error);
     for (size_t i = 0; i < count && status == DL2_OK; i++) {
         status =
             label(due[i].run, voxels, labels, sample.path, volumes->unknown, due[i].volumes, error);

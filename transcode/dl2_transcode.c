@@ -64,7 +64,7 @@ static struct dl2_command commands[] = {
          "SOURCE; one line each, the word and the value with a tab between them. Only "
          "names and sizes are looked at."},
     [DL2_FIT_TABLES] = {"fit-tables", DL2_FITS, "SOURCE FILE", 2, 2,
-                        "Fit JPEG quantisation tables to a training",
+                        "Fit JPEG quantization tables to a training",
                         "Fits tables to SOURCE's training images and to what a training sees of "
                         "them, at each resolution, and writes FILE, for --codec jpeg:tables=FILE, "
                         "which names the variants."},
@@ -79,7 +79,7 @@ static struct dl2_command commands[] = {
     [DL2_PREPROCESS] =
         {"preprocess", DL2_PREPROCESSES, "SOURCE DEST", 2, 2,
          "Make raw volumes one dataset to train on",
-         "Turns, resamples, clips and normalises each volume of SOURCE, in this order, and turns "
+         "Turns, resamples, clips and normalizes each volume of SOURCE, in this order, and turns "
          "and resamples its labels: DEST/NAME.npy, float32, and DEST/NAME.mask.npy, uint8. SOURCE "
          "is a folder of volumes with NAME.mask.EXT beside them, of KiTS19 "
          "(case_00000/imaging.nii.gz and segmentation.nii.gz), or of the Medical Segmentation "
@@ -540,7 +540,7 @@ static int preprocess(void)
                result.deviation);
     if (status == DL2_OK)
         printf("%s: %zu volumes, %zu with labels, as %s; %zu written, %zu failed\n",
-               DL2_SHOWN(options->dest), result.volumes, result.labelled,
+               DL2_SHOWN(options->dest), result.volumes, result.labeled,
                dl2_preprocess_formats[how->format], result.written, result.failed);
     return end_program(status, result.failed > 0);
 }
@@ -647,8 +647,8 @@ static int run(char **places, size_t count)
     const int refused = dl2_subset_options_check(&program, &common, &arguments.run.subset);
     if (refused)
         return refused;
-    if (options->colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
-        return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
+    if (options->color == DL2_COLORS_CONVERT && !dl2_color_engine())
+        return dl2_program_usage_error(&program, "--color convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");
     set_options(places[0], dest);
     if (dest && given("shuffle") && !dl2_container_is_packed(options->pack.container))

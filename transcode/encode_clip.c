@@ -69,12 +69,12 @@ static int open_clip(struct dl2_transcode_worker *worker, struct source_clip *cl
     clip->frames = (struct dl2_image_range){0, info->frames};
     if (info->rate.numerator)
         clip->rate = info->rate;
-    dl2_colours_free(&worker->colours);
-    worker->colours = (struct dl2_source_colours){0};
+    dl2_colors_free(&worker->colors);
+    worker->colors = (struct dl2_source_colors){0};
     return DL2_OK;
 }
 
-/* Makes worker->image frame `number`, in the colours of the run's rule. */
+/* Makes worker->image frame `number`, in the colors of the run's rule. */
 static int read_frame(struct dl2_transcode_worker *worker, const struct source_clip *clip,
                       size_t number, struct dl2_error *error)
 {
@@ -82,12 +82,12 @@ static int read_frame(struct dl2_transcode_worker *worker, const struct source_c
     struct dl2_decode_options decode = options->decode;
     if (clip->video)
         return dl2_video_image(clip->video, number, NULL, &worker->raster, &worker->image, error);
-    decode.info = &worker->colours.info;
+    decode.info = &worker->colors.info;
     DL2_TRY(dl2_dataset_read(worker->run->dataset, clip->frames.first + number, &worker->file,
                              &worker->source, &worker->source_size, error));
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
-    return dl2_colours_apply(&worker->colours, options->colour, worker->source, worker->source_size,
+    return dl2_colors_apply(&worker->colors, options->color, worker->source, worker->source_size,
                              &worker->image, error);
 }
 
@@ -154,12 +154,12 @@ static double now(const struct dl2_codec *codec)
 /* Adds what another frame has lost to what the clip has. */
 static void add_reduction(struct dl2_reduction *sum, struct dl2_reduction *frame)
 {
-    char *colour = sum->colour ? sum->colour : frame->colour;
-    if (frame->colour && colour != frame->colour)
-        free(frame->colour);
-    else if (frame->colour)
+    char *color = sum->color ? sum->color : frame->color;
+    if (frame->color && color != frame->color)
+        free(frame->color);
+    else if (frame->color)
         sum->fate = frame->fate;
-    sum->colour = colour;
+    sum->color = color;
     sum->bits = sum->bits > frame->bits ? sum->bits : frame->bits;
     sum->alpha |= frame->alpha;
     sum->cmyk |= frame->cmyk;
@@ -179,8 +179,8 @@ static int add_frame(struct dl2_transcode_worker *worker, const struct source_cl
     struct dl2_encode_options encode = variant->encode;
     struct dl2_reduction lost;
     const double start = now(variant->codec);
-    DL2_TRY(dl2_colours_fit(&worker->colours, variant->codec, shown, &encode, error));
-    DL2_TRY(dl2_colours_note(&worker->colours, false, &lost, error));
+    DL2_TRY(dl2_colors_fit(&worker->colors, variant->codec, shown, &encode, error));
+    DL2_TRY(dl2_colors_note(&worker->colors, false, &lost, error));
     add_reduction(&record->reduction, &lost);
     if (!worker->encoders[v]) {
         record->width = shown->width;

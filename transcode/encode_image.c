@@ -228,7 +228,7 @@ static int encode_resolution(struct dl2_transcode_worker *worker, size_t resolut
         for (size_t i = 0; i < count; i++) {
             struct dl2_transcode_outcome *const outcome = &outcomes[worker->members[i]];
             if (status == DL2_OK)
-                status = dl2_colours_note(&worker->colours, outcome->record.copied,
+                status = dl2_colors_note(&worker->colors, outcome->record.copied,
                                           &outcome->record.reduction, &own);
             if (status < 0)
                 dl2_outcome_fail(outcome, &own);

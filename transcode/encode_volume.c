@@ -3,7 +3,7 @@
  * Encodes a volume, slice by slice, for every variant that lacks it. On any thread.
  *
  * The volume is read twice: for the range of its numbers, and to be encoded. Numbers that are whole
- * and span at most 16 bits are encoded as they are, less the lowest. Others are quantised to 65,536
+ * and span at most 16 bits are encoded as they are, less the lowest. Others are quantized to 65,536
  * levels from the lowest to the highest.
  */
 #include "common/clock.h"
@@ -32,7 +32,7 @@ struct volume_work {
     unsigned bits;
     bool exact;
     double low, step;                         /* a sample is (number - low) / step */
-    double largest;                           /* error of quantisation so far, of a value */
+    double largest;                           /* error of quantization so far, of a value */
     double *stored;                           /* a slice */
     uint16_t *samples;                        /* the same as samples */
     size_t count;                             /* pixels of a slice */
@@ -146,8 +146,8 @@ static int encode_slices(struct volume_work *work, size_t slices, struct dl2_err
         record->depth = (uint32_t)source->size[0];
         record->channels = (uint8_t)source->channels;
         record->decode_cpu = worker->decode_cpu;
-        record->quantised = work->largest > 0;
-        record->quantisation_error = work->largest;
+        record->quantized = work->largest > 0;
+        record->quantization_error = work->largest;
     }
     return DL2_OK;
 }

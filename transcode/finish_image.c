@@ -40,7 +40,7 @@ static int take_staged(struct dl2_variant *variant, size_t index,
     DL2_TRY(dl2_variant_read_staged(variant, index, &outcome->encoded, error));
     outcome->record = variant->records[index];
     outcome->record.state = DL2_RECORD_VALID;
-    variant->records[index].reduction.colour = NULL; /* the outcome has its strings now */
+    variant->records[index].reduction.color = NULL; /* the outcome has its strings now */
     variant->records[index].sidecars = NULL;
     variant->made--; /* by this pass it was not */
     outcome->tried = true;
@@ -165,7 +165,7 @@ static int record(struct dl2_variant *variant, size_t index, struct dl2_transcod
     const int status = good ? dl2_variant_add(variant, index, &outcome->record, error)
                             : dl2_variant_fail(variant, index, outcome->message, error);
     outcome->message = NULL;
-    outcome->record.sidecars = outcome->record.reduction.colour = NULL;
+    outcome->record.sidecars = outcome->record.reduction.color = NULL;
     return status;
 }
 

@@ -668,7 +668,7 @@ static void tell_reading(const struct ingest *ingest)
     if (dl2_dataset_kind(there) != DL2_SAMPLE_CLIP)
         dl2_progress_message(ingest->options->progress,
                              "%s: programs read it as clips only with --samples clips: clips are "
-                             "recognised where they are more than the classes, where most have "
+                             "recognized where they are more than the classes, where most have "
                              "several frames, and where nothing but CLASS/CLIP/NUMBER is there",
                              ingest->options->dest);
     dl2_dataset_close(there);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # By itself, since the extension of PostgreSQL needs no more of this room.
 noinst_LTLIBRARIES += libreuse.la
-libreuse_la_SOURCES = transcode/colours.c transcode/colours.h transcode/reuse.c transcode/reuse.h
+libreuse_la_SOURCES = transcode/colors.c transcode/colors.h transcode/reuse.c transcode/reuse.h
 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \

@@ -31,7 +31,7 @@ static int check_mask(const struct dl2_sidecar *item, bool called_mask, uint32_t
                              "this build writes no lossless %s; convert it to PNG", codec->name);
     if (!info->palette && (info->bits > 8 || info->alpha || (info->channels != 1 && !called_mask)))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "it has more than 8 bits a sample, alpha, or colours");
+                             "it has more than 8 bits a sample, alpha, or colors");
     if (dl2_upright_width(info) != width || dl2_upright_height(info) != height)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "it is of %" PRIu32 "x%" PRIu32 " pixels, its image of %" PRIu32
@@ -145,7 +145,7 @@ char *dl2_unresized_message(const struct dl2_unresized *unresized)
 
 enum { FEW = 64, LEAST_PIXELS = 1024, LEAST_STEP = 8 };
 
-static uint32_t colour_at(const struct dl2_image *image, uint32_t x, uint32_t y)
+static uint32_t color_at(const struct dl2_image *image, uint32_t x, uint32_t y)
 {
     const uint8_t *pixel = image->data + y * image->stride + x * image->channels;
     return image->channels == 1 ? pixel[0]
@@ -162,27 +162,27 @@ static uint32_t step_between(uint32_t a, uint32_t b)
     return most;
 }
 
-/* Has an image at most FEW colours, and, if they are not numbers, edges between them? Photographs
- * have more within their first rows, but for pieces of sky, whose colours change in small steps. */
-static bool has_few_colours(const struct dl2_image *image, bool numbers)
+/* Has an image at most FEW colors, and, if they are not numbers, edges between them? Photographs
+ * have more within their first rows, but for pieces of sky, whose colors change in small steps. */
+static bool has_few_colors(const struct dl2_image *image, bool numbers)
 {
-    uint32_t colours[FEW];
+    uint32_t colors[FEW];
     size_t count = 0;
     uint64_t changes = 0, steps = 0;
     for (uint32_t y = 0; y < image->height; y++)
         for (uint32_t x = 0; x < image->width; x++) {
-            const uint32_t colour = colour_at(image, x, y);
-            const uint32_t last = x ? colour_at(image, x - 1, y) : colour;
+            const uint32_t color = color_at(image, x, y);
+            const uint32_t last = x ? color_at(image, x - 1, y) : color;
             size_t i = 0;
-            if (x && colour == last)
+            if (x && color == last)
                 continue;
             changes += x > 0;
-            steps += step_between(colour, last);
-            while (i < count && colours[i] != colour)
+            steps += step_between(color, last);
+            while (i < count && colors[i] != color)
                 i++;
             if (i == FEW)
                 return false;
-            colours[i] = colour;
+            colors[i] = color;
             count += i == count;
         }
     return numbers || steps > LEAST_STEP * changes;
@@ -198,7 +198,7 @@ struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,
     return (struct dl2_mask_look){image->width, image->height,
                                   codec && !codec->lossy &&
                                       (uint64_t)image->width * image->height >= LEAST_PIXELS &&
-                                      has_few_colours(image, numbers)};
+                                      has_few_colors(image, numbers)};
 }
 
 static int compare_sizes(const void *a, const void *b)
@@ -220,12 +220,12 @@ int dl2_mask_looks_count(const struct dl2_mask_look *looks, size_t count, size_t
     *found = 0;
     DL2_TRY(DL2_NEW(&sizes, count + 1, "images", error));
     for (size_t i = 0; i < count; i++)
-        if (looks[i].width && !looks[i].few_colours)
+        if (looks[i].width && !looks[i].few_colors)
             sizes[others++] = size_of(&looks[i]);
     qsort(sizes, others, sizeof *sizes, compare_sizes);
     for (size_t i = 0; i < count && others; i++) {
         const uint64_t size = size_of(&looks[i]);
-        if (looks[i].few_colours && bsearch(&size, sizes, others, sizeof *sizes, compare_sizes) &&
+        if (looks[i].few_colors && bsearch(&size, sizes, others, sizeof *sizes, compare_sizes) &&
             !(*found)++)
             *first = i;
     }

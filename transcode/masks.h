@@ -5,7 +5,7 @@
  * is.
  *
  * A mask is an image of its image's upright size in a lossless format that this build writes: one
- * called KEY.mask.EXT or KEY.seg.EXT, which may be in colours; or any that is gray of 8 bits or
+ * called KEY.mask.EXT or KEY.seg.EXT, which may be in colors; or any that is gray of 8 bits or
  * fewer, or has a palette, as loaders take masks. One of those two names that cannot be resized is
  * an error, because it would not fit its image any more.
  */
@@ -18,7 +18,7 @@
 #include <pthread.h>
 
 /* What a run copied as it is beside images that it resized, counted by extension; zeroed, with its
- * mutex initialised. Threads: any. */
+ * mutex initialized. Threads: any. */
 struct dl2_unresized {
     pthread_mutex_t mutex;
     struct dl2_left_out counts;
@@ -47,13 +47,13 @@ char *dl2_unresized_message(const struct dl2_unresized *unresized);
 /* What tells masks that are not called so from photographs. Zeroed: the image was not looked at. */
 struct dl2_mask_look {
     uint32_t width, height;
-    bool few_colours; /* in a lossless format, of at most 64 colours, and no piece of sky */
+    bool few_colors; /* in a lossless format, of at most 64 colors, and no piece of sky */
 };
 
 struct dl2_mask_look dl2_mask_look_at(const uint8_t *data, size_t size,
                                       const struct dl2_image *image);
 
-/* Counts the images of few colours that have the size of another one, which has more; *first is the
+/* Counts the images of few colors that have the size of another one, which has more; *first is the
  * number of the first. */
 int dl2_mask_looks_count(const struct dl2_mask_look *looks, size_t count, size_t *found,
                          size_t *first, struct dl2_error *error);

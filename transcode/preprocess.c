@@ -44,7 +44,7 @@ struct work {
 /* What comes of a volume, until it is counted in order. */
 struct outcome {
     struct dl2_error error;
-    bool labelled, current;
+    bool labeled, current;
     size_t beside;           /* further files */
     struct moments *moments; /* [channels] */
     char towards[3];         /* of the source */
@@ -224,7 +224,7 @@ static int open_volumes(const struct preprocess *run, const struct dl2_source_it
         else
             DL2_TRY(dl2_volume_open(path, dl2_gray_decode, &work->labels, error));
     }
-    outcome->labelled = work->labels != NULL;
+    outcome->labeled = work->labels != NULL;
     memcpy(outcome->towards, work->info.towards, sizeof outcome->towards);
     return DL2_OK;
 }
@@ -409,7 +409,7 @@ static void clip(const struct preprocess *run, struct work *work)
                                                    : work->voxels[i];
 }
 
-static void normalise(const struct preprocess *run, struct work *work)
+static void normalize(const struct preprocess *run, struct work *work)
 {
     const size_t count = voxels_of(work);
     for (size_t c = 0; c < work->info.channels; c++) {
@@ -507,7 +507,7 @@ static int make_volume(const struct preprocess *run, const struct dl2_source_ite
         outcome->moments[c] = count_voxels(work->voxels + c * voxels_of(work), voxels_of(work));
     if (run->is_counting)
         return DL2_OK;
-    normalise(run, work);
+    normalize(run, work);
     if (work->labels) { /* first: the volume stands for both */
         DL2_TRY(make_mask(run, work, &turn, error));
         DL2_TRY(write_volume(run, work, item->key, true, error));
@@ -571,7 +571,7 @@ static int count_next(void *context, size_t slot, size_t number, struct dl2_erro
         return DL2_OK;
     }
     result->volumes++;
-    result->labelled += outcome->labelled;
+    result->labeled += outcome->labeled;
     result->written += !outcome->current;
     run->beside += outcome->beside > 0;
     if (!run->towards[0])
@@ -672,9 +672,9 @@ static void tell_result(const struct preprocess *run)
     struct dl2_progress *progress = run->options->progress;
     const struct dl2_preprocess_result *result = run->result;
     const char *source = run->options->source;
-    if (result->labelled && result->labelled < result->volumes)
+    if (result->labeled && result->labeled < result->volumes)
         dl2_progress_message(progress, "%s: %zu volumes have no labels", source,
-                             result->volumes - result->labelled);
+                             result->volumes - result->labeled);
     if (run->beside)
         dl2_progress_message(progress, "%s: further files beside %zu volumes are left out", source,
                              run->beside);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dl2-transcode preprocess: raw volumes become one dataset to train on. Each volume is turned,
- * resampled, clipped and normalised, in this order, and its labels are turned and resampled.
+ * resampled, clipped and normalized, in this order, and its labels are turned and resampled.
  *
  * DEST/KEY.npy (or .nii, .nii.gz) is the volume, float32, and DEST/KEY.mask.npy its labels, uint8.
  * DEST/dl2-preprocess.json says by which settings they were made. A volume is made again if a file
@@ -20,7 +20,7 @@ struct dl2_preprocess_options {
     char towards[3];  /* as in struct dl2_volume_info; 0: axes stay as they are */
     double clip[2];   /* NAN: no clipping */
     bool of_dataset;  /* the mean and the deviation of each channel, over the training volumes */
-    double normal[2]; /* else these; NAN: no normalisation */
+    double normal[2]; /* else these; NAN: no normalization */
     unsigned format;  /* a number of dl2_preprocess_formats */
 };
 
@@ -33,7 +33,7 @@ int dl2_preprocess_parse_clip(const char *text, void *clip, struct dl2_error *er
 int dl2_preprocess_parse_normal(const char *text, void *value, struct dl2_error *error);
 
 struct dl2_preprocess_result {
-    size_t volumes, labelled; /* in DEST */
+    size_t volumes, labeled; /* in DEST */
     size_t written, failed;
     double mean, deviation; /* of the first channel, with of_dataset */
 };

@@ -109,7 +109,7 @@ void dl2_worker_free(struct dl2_transcode_worker *worker)
     dl2_image_resizer_free(&worker->resizer);
     dl2_mask_resizer_free(&worker->masks);
     dl2_target_searcher_free(&worker->searcher);
-    dl2_colours_free(&worker->colours);
+    dl2_colors_free(&worker->colors);
 }
 
 int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl2_error *error)
@@ -146,7 +146,7 @@ int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampl
     struct dl2_transcode_worker *worker = memory->worker;
     const struct dl2_transcode_options *options = worker->run->options;
     struct dl2_decode_options decode = options->decode;
-    decode.info = &worker->colours.info;
+    decode.info = &worker->colors.info;
     decode.keep = &worker->decoder;
     worker->reuse = (struct dl2_reuse){0};
     dl2_sample_memory_take(memory, estimate(worker, index, sampled));
@@ -154,11 +154,11 @@ int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampl
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
     worker->decode_cpu = (float)(dl2_clock_thread_cpu() - start);
-    DL2_TRY(dl2_colours_apply(&worker->colours, options->colour, worker->source,
+    DL2_TRY(dl2_colors_apply(&worker->colors, options->color, worker->source,
                               worker->source_size, &worker->image, error));
-    DL2_TRY(dl2_colours_read_metadata(&worker->colours, options->metadata, worker->source,
+    DL2_TRY(dl2_colors_read_metadata(&worker->colors, options->metadata, worker->source,
                                       worker->source_size, error));
-    if (options->never_larger && dl2_colours_allow_source(&worker->colours))
+    if (options->never_larger && dl2_colors_allow_source(&worker->colors))
         dl2_reuse_look(&worker->reuse, worker->source, worker->source_size);
     return DL2_OK;
 }
@@ -175,9 +175,9 @@ int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_var
                        struct dl2_encode_options *encode, struct dl2_error *error)
 {
     *encode = variant->encode;
-    if (worker->shown == &worker->image && dl2_colours_allow_source(&worker->colours)) {
+    if (worker->shown == &worker->image && dl2_colors_allow_source(&worker->colors)) {
         encode->source = worker->source;
         encode->source_size = worker->source_size;
     }
-    return dl2_colours_fit(&worker->colours, variant->codec, worker->shown, encode, error);
+    return dl2_colors_fit(&worker->colors, variant->codec, worker->shown, encode, error);
 }

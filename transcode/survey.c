@@ -39,7 +39,7 @@ static const struct figure {
 struct survey_image {
     const struct dl2_codec *codec; /* NULL: no codec knows it */
     struct dl2_image_info info;
-    char *colour; /* the description of colours that are not sRGB, or NULL */
+    char *color; /* the description of colors that are not sRGB, or NULL */
     struct dl2_coding coding;
     bool has_coding, nearly_black;
     uint64_t bytes;
@@ -54,7 +54,7 @@ struct survey_worker {
     struct dl2_bytes bytes;
     struct dl2_image image, scratch;
     struct dl2_decoder *decoder; /* kept with external codecs */
-    struct dl2_colour colour;
+    struct dl2_color_space color;
 };
 
 struct survey {
@@ -152,8 +152,8 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     out->nearly_black = dl2_image_is_nearly_black(&out->info, &raster);
     out->codec = dl2_codec_sniff(data, size);
     out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
-    DL2_TRY(dl2_image_read_colour(data, size, &out->info, &worker->colour, error));
-    if (worker->colour.form != DL2_COLOUR_SRGB && !(out->colour = strdup(worker->colour.name)))
+    DL2_TRY(dl2_image_read_color(data, size, &out->info, &worker->color, error));
+    if (worker->color.form != DL2_COLOR_SPACE_SRGB && !(out->color = strdup(worker->color.name)))
         return dl2_error_memory(error, "a survey");
     set_figures(out);
     measure(&worker->image, out);
@@ -363,7 +363,7 @@ static void print_image(const struct survey_image *image, FILE *out)
     fprintf(out, ",%s,%.0f,%.0f,%u,%u,%s,%u,", image->has_coding ? image->coding.subsampling : "",
             image->figures[WIDTH], image->figures[HEIGHT], (unsigned)info->channels,
             (unsigned)info->bits, info->alpha ? "yes" : "no", (unsigned)info->orientation);
-    dl2_csv_field(out, image->colour ? image->colour : "sRGB");
+    dl2_csv_field(out, image->color ? image->color : "sRGB");
     fprintf(out, ",%" PRIu64, image->bytes);
     for (int c = 0; c < CHANNELS; c++)
         fprintf(out, ",%.3f", image->mean[c]);
@@ -375,7 +375,7 @@ static void print_image(const struct survey_image *image, FILE *out)
 static void print_csv(const struct survey *survey, const size_t *group, FILE *out)
 {
     fprintf(out, "key,split,class,codec,quality,subsampling,width,height,channels,bits,alpha,"
-                 "orientation,colour,bytes,mean_r,mean_g,mean_b,std_r,std_g,std_b,hash,group,"
+                 "orientation,color,bytes,mean_r,mean_g,mean_b,std_r,std_g,std_b,hash,group,"
                  "error\n");
     for (size_t i = 0; i < survey->count; i++) {
         struct dl2_sample sample;
@@ -477,7 +477,7 @@ static void add_counts(const struct survey *survey, json_t *report)
                  json_pack("{s:{}, s:{}, s:{}, s:i, s:i, s:i, s:i, s:i, s:{}, s:{}, s:{s:{}, "
                            "s:i, s:{}, s:i}}",
                            "formats", "channels", "bits", "alpha", 0, "cmyk", 0, "has_more", 0,
-                           "above_8_bits", 0, "nearly_black", 0, "colours", "orientations", "jpeg",
+                           "above_8_bits", 0, "nearly_black", 0, "colors", "orientations", "jpeg",
                            "qualities", "exact", 0, "subsamplings", "progressive", 0));
     json_t *formats = json_object_get(report, "formats"), *jpeg = json_object_get(report, "jpeg");
     for (size_t i = 0; i < survey->count; i++) {
@@ -499,8 +499,8 @@ static void add_counts(const struct survey *survey, json_t *report)
         add_to(report, "cmyk", info->cmyk);
         add_to(report, "above_8_bits", info->bits > 8);
         add_to(report, "nearly_black", image->nearly_black);
-        if (image->colour)
-            add_to(json_object_get(report, "colours"), image->colour, 1);
+        if (image->color)
+            add_to(json_object_get(report, "colors"), image->color, 1);
         if (!image->has_coding)
             continue;
         count_number(jpeg, "qualities", image->coding.quality);
@@ -652,10 +652,10 @@ static void close_survey(struct survey *survey)
         dl2_image_free(&survey->workers[i].image);
         dl2_image_free(&survey->workers[i].scratch);
         dl2_decoder_destroy(survey->workers[i].decoder);
-        dl2_colour_free(&survey->workers[i].colour);
+        dl2_color_free(&survey->workers[i].color);
     }
     for (size_t i = 0; survey->images && i < survey->count; i++) {
-        free(survey->images[i].colour);
+        free(survey->images[i].color);
         free(survey->images[i].bad);
     }
     free(survey->images);
@@ -769,8 +769,8 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     if (black)
         fprintf(out, "%-14s nearly black: %lld, of 16 bits but perhaps with data of 12 bits\n", "",
                 black);
-    if (json_object_size(json_object_get(survey, "colours")))
-        print_counts(json_object_get(survey, "colours"), "not sRGB", out);
+    if (json_object_size(json_object_get(survey, "colors")))
+        print_counts(json_object_get(survey, "colors"), "not sRGB", out);
     if (json_object_size(json_object_get(jpeg, "qualities"))) {
         print_counts(json_object_get(jpeg, "subsamplings"), "subsampling", out);
         fprintf(out, "%-14s %lld of the JPEG files\n", "progressive",

@@ -8,7 +8,7 @@
  * dl2-train takes them as --mean and --std.
  *
  * Two images are near duplicates if the difference hash of their 9 x 8 gray thumbnails (64 bits: is
- * a pixel brighter than its right neighbour?) differs in at most DL2_SURVEY_BITS bits, and the
+ * a pixel brighter than its right neighbor?) differs in at most DL2_SURVEY_BITS bits, and the
  * thumbnails by at most DL2_SURVEY_LEVELS levels on average. Groups are what such pairs join.
  */
 #ifndef DL2_TRANSCODE_SURVEY_H

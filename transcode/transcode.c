@@ -506,7 +506,7 @@ static int tell_mask_looks(const struct dl2_transcoder *run, struct dl2_error *e
     if (found)
         dl2_progress_message(
             run->progress,
-            "%s: %zu images look like masks, with at most 64 colours and the size "
+            "%s: %zu images look like masks, with at most 64 colors and the size "
             "of another image, such as %s, and were recompressed as photographs; "
             "masks are called NAME.mask.EXT beside NAME.EXT, or in a folder masks/NAME.EXT "
             "for images/NAME.EXT",
@@ -543,12 +543,12 @@ static char *describe_losses(const struct dl2_variant *variant)
                 "searches end within a share of %g of the target (--target-tolerance), so a file "
                 "may be larger than it has to be, or smaller than it could be\n",
                 target->tolerance);
-    if (out && totals->quantised)
+    if (out && totals->quantized)
         fprintf(out,
                 "%" PRIu64 " of %" PRIu64 " volumes have values that 16 bits do not hold exactly: "
-                "they are quantised to 65,536 levels of each volume's range, with an error of at "
+                "they are quantized to 65,536 levels of each volume's range, with an error of at "
                 "most %.6g\n",
-                totals->quantised, totals->images, totals->quantisation_error);
+                totals->quantized, totals->images, totals->quantization_error);
     if (out)
         fputs(losses, out);
     free(losses);

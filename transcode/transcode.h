@@ -23,7 +23,7 @@
 #include "dataset/dataset.h"
 #include "dataset/write/writer.h"
 #include "pixels/resolution.h"
-#include "transcode/colours.h"
+#include "transcode/colors.h"
 #include "transcode/target/target.h"
 
 #include <stdint.h>
@@ -58,7 +58,7 @@ struct dl2_transcode_options {
     const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */
     bool force;                     /* make everything again */
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
-    enum dl2_colour_rule colour;
+    enum dl2_color_rule color;
     enum dl2_metadata_rule metadata;
     /* An option of the command line that has no effect on volumes, to be refused where the source
      * holds some; NULL: none was given. */
@@ -79,8 +79,8 @@ struct dl2_variant_totals {
     uint64_t pixels_only;          /* images that were to be kept whole, and could not */
     uint64_t pixels_only_for[DL2_PIXELS_ONLY_COUNT]; /* of these, for each reason */
     uint64_t missed, probes;                         /* of a variant with a target */
-    uint64_t quantised;              /* volumes whose values the files do not hold exactly */
-    double quantisation_error;       /* the largest of these */
+    uint64_t quantized;              /* volumes whose values the files do not hold exactly */
+    double quantization_error;       /* the largest of these */
     uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
     double encode_cpu, decode_cpu;   /* seconds */
 };

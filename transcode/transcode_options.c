@@ -5,7 +5,7 @@
 
 #include "dataset/subset_options.h"
 #include "dataset/write/writer.h"
-#include "transcode/colours.h"
+#include "transcode/colors.h"
 #include "transcode/frames.h"
 #include "transcode/preprocess.h"
 
@@ -113,13 +113,13 @@ const struct dl2_option dl2_transcode_rows[] = {
      "the variant's name, as in jpeg-75@320-box",
      AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS,
      .basic = true},
-    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
-     AT(run.decode.background), .parse = dl2_parse_colour, .unset = "white",
+    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Color under transparent pixels",
+     AT(run.decode.background), .parse = dl2_parse_color, .unset = "white",
      .commands = DL2_ENCODES},
-    {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
-     "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
+    {DL2_OPTION_CHOICE, "color", 0, "keep|convert|drop",
+     "Colors that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
-     AT(run.colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
+     AT(run.color), .words = dl2_color_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "metadata", 0, "keep|drop|usual",
      "EXIF and XMP: keep them, with the orientation of upright pixels and without thumbnail; drop "
      "them, so that no file is copied that has any, or comments; or usual: files that are encoded "
@@ -316,7 +316,7 @@ char *dl2_transcode_details(void)
         "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
         "If SOURCE holds volumes (.npy, .nii, .nii.gz), variants hold files NAME.slices: tar "
         "files of an image for each slice, by a codec of up to 16 bits (jp2, jxl, jxl_lossless). "
-        "Whole numbers that span less than 65,536 are held exactly; other values are quantised "
+        "Whole numbers that span less than 65,536 are held exactly; other values are quantized "
         "to 16 bits, and the run says so. Labels beside volumes come along as they are.\n\n"
         "With h264, h265 or av1 SOURCE must hold clips or videos, and a variant has a video for "
         "each, "

@@ -49,7 +49,7 @@ struct dl2_transcode_worker {
     const uint8_t *source;         /* the encoded image */
     size_t source_size;
     float decode_cpu;
-    struct dl2_source_colours colours;
+    struct dl2_source_colors colors;
     struct dl2_reuse reuse; /* may variants have it as it is, if it is not resized? */
     struct dl2_image_resizer resizer;
     struct dl2_mask_resizer masks;
@@ -58,7 +58,7 @@ struct dl2_transcode_worker {
     struct dl2_resizer raster;           /* of a source video */
 };
 
-/* What is worth a look in clips that became videos; zeroed, with its mutex initialised. Threads:
+/* What is worth a look in clips that became videos; zeroed, with its mutex initialized. Threads:
  * any. */
 struct dl2_clip_notes {
     pthread_mutex_t mutex;
@@ -182,7 +182,7 @@ void dl2_worker_free(struct dl2_transcode_worker *worker);
 
 /* Reads the file of an item. */
 int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl2_error *error);
-/* Decodes it into worker->image, which then has the colours of the run's rule. A `sampled` one may
+/* Decodes it into worker->image, which then has the colors of the run's rule. A `sampled` one may
  * take memory for each variant, also for those that have it. */
 int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampled,
                       struct dl2_error *error);

@@ -6,7 +6,7 @@
  *     headers            struct dl2_jpeg_frame     filled in from libjpeg's (jpeg_decode.c)
  *     bytes              jpeg_segments.c           the segments under the rectangle
  *     coefficients       jpeg_entropy.c            chunk by chunk, by the tables of jpeg_huffman.c
- *     samples            jpeg_inverse*.c           dequantisation and inverse DCT
+ *     samples            jpeg_inverse*.c           dequantization and inverse DCT
  *     planes             jpeg_baseline.c           each block to its place
  *
  * The samples are those of libjpeg-turbo, bit for bit. Whatever libjpeg would warn of, and whatever

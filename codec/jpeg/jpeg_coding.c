@@ -107,13 +107,13 @@ static unsigned jpeg_distance(const uint16_t *table, bool chroma, int quality)
 
 static void jpeg_find_quality(const struct jpeg_headers *headers, struct dl2_coding *coding)
 {
-    const bool colour = headers->components >= 3;
-    if (!headers->known[headers->table[0]] || (colour && !headers->known[headers->table[1]]))
+    const bool color = headers->components >= 3;
+    if (!headers->known[headers->table[0]] || (color && !headers->known[headers->table[1]]))
         return;
     unsigned nearest = UINT_MAX;
     for (int quality = 100; quality >= 1; quality--) {
         unsigned distance = jpeg_distance(headers->tables[headers->table[0]], false, quality);
-        if (colour)
+        if (color)
             distance += jpeg_distance(headers->tables[headers->table[1]], true, quality);
         if (distance >= nearest)
             continue;
@@ -142,7 +142,7 @@ static const char *jpeg_subsampling(const struct jpeg_headers *headers)
 }
 
 /* By libjpeg's rules, but that any sign of RGB counts: other programs go by other signs. */
-static const char *jpeg_colour(const struct jpeg_headers *headers)
+static const char *jpeg_color(const struct jpeg_headers *headers)
 {
     const unsigned *const name = headers->name;
     if (headers->components == 1)
@@ -201,9 +201,9 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
     coding->subsampling = jpeg_subsampling(&headers);
     coding->progressive = headers.progressive;
     coding->arithmetic = headers.arithmetic;
-    coding->colour = jpeg_colour(&headers);
+    coding->color = jpeg_color(&headers);
     coding->common = headers.bits == 8 && !headers.arithmetic &&
-                     (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
+                     (!strcmp(coding->color, "gray") || !strcmp(coding->color, "YCbCr"));
     jpeg_add_scans(data, size, &coding->tail);
     return true;
 }

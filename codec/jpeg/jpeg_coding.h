@@ -7,7 +7,7 @@
 #include "codec/codec.h"
 
 /*
- * As struct dl2_codec's coding(). The quality is the one, 1 to 100, whose quantisation tables in
+ * As struct dl2_codec's coding(). The quality is the one, 1 to 100, whose quantization tables in
  * libjpeg (T.81, annex K.1, scaled) have the smallest sum of differences to the file's. Other
  * encoders have tables of their own; the nearest quality says how coarse they are.
  */

@@ -66,7 +66,7 @@ static const uint8_t *part_smooth_line(const struct dl2_jpeg_color_kernels *kern
         kernels->shorten(sums, count, y % 2 ? 2 : 1, line);
         return line;
     }
-    /* With the neighbours on both sides, or the outermost sample twice. */
+    /* With the neighbors on both sides, or the outermost sample twice. */
     const uint32_t from = first ? first - 1 : 0;
     const uint32_t to = color_clamp((int64_t)first + count, part->width);
     uint16_t *const start = first ? sums - 1 : sums;

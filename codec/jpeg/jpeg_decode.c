@@ -14,10 +14,10 @@
  * 100%; docs/measurements/codec.md).
  *
  * Pixels: rows above are skipped and columns cropped by libjpeg-turbo, which is exact only away
- * from the edges of what it decodes: fancy upsampling looks at the neighbouring chroma. So a margin
+ * from the edges of what it decodes: fancy upsampling looks at the neighboring chroma. So a margin
  * of an MCU is decoded and left out. A whole image has no margin, and the pixels are libjpeg's.
  *
- * CMYK and YCCK are converted without colour management.
+ * CMYK and YCCK are converted without color management.
  */
 #include "codec/jpeg/jpeg_decode.h"
 
@@ -59,7 +59,7 @@ static void jpeg_count_scans(j_common_ptr common)
     longjmp(trap->jump, 1);
 }
 
-/* 1 gray, 3 colour, 0 for an unknown colour space. */
+/* 1 gray, 3 color, 0 for an unknown color space. */
 static uint32_t jpeg_channels(const struct jpeg_decompress_struct *cinfo)
 {
     switch (cinfo->jpeg_color_space) {
@@ -129,7 +129,7 @@ static int jpeg_parse_header(struct dl2_jpeg_decoder *jpeg, const uint8_t *data,
     jpeg_read_header(cinfo, TRUE);
     if (!jpeg_channels(cinfo))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG: %d components of an unknown colour space",
+                             "JPEG: %d components of an unknown color space",
                              cinfo->num_components);
     return DL2_OK;
 }

@@ -119,7 +119,7 @@ static uint64_t gather_bits(const uint8_t bytes[8])
 }
 
 /* In loops that compilers make vectors of. */
-static uint64_t quantise_c(const int16_t *restrict block,
+static uint64_t quantize_c(const int16_t *restrict block,
                            const struct dl2_jpeg_divisors *restrict divisors,
                            uint16_t *restrict out)
 {
@@ -163,7 +163,7 @@ const struct dl2_jpeg_forward dl2_jpeg_forward_c = {
     .ycc = ycc_c,
     .halve = halve_c,
     .transform = transform_c,
-    .quantise = quantise_c,
+    .quantize = quantize_c,
 };
 
 const struct dl2_jpeg_forward *dl2_jpeg_forward_for(unsigned simd_flags)

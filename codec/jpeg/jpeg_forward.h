@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From pixels to quantised coefficients: colour conversion, averaging of chroma, forward DCT,
- * quantisation. Bit for bit libjpeg-turbo's islow. Plain C, and the same in AVX2, AVX-512 and NEON.
+ * From pixels to quantized coefficients: color conversion, averaging of chroma, forward DCT,
+ * quantization. Bit for bit libjpeg-turbo's islow. Plain C, and the same in AVX2, AVX-512 and NEON.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_FORWARD_H
 #define DL2_CODEC_JPEG_JPEG_FORWARD_H
@@ -15,7 +15,7 @@ enum {
 };
 
 /*
- * Division by eight times a quantisation step, in zigzag order: |coefficient| + half, times
+ * Division by eight times a quantization step, in zigzag order: |coefficient| + half, times
  * `factor`, shifted to the right by 16 bits, then times `scale`, shifted to the right by 16 bits.
  */
 struct dl2_jpeg_divisors {
@@ -23,7 +23,7 @@ struct dl2_jpeg_divisors {
     uint16_t factor[64], scale[64];
 };
 
-/* What is added to quantised coefficients: most then are an unsigned number of few bits. */
+/* What is added to quantized coefficients: most then are an unsigned number of few bits. */
 enum { DL2_JPEG_BIAS = 16 };
 
 struct dl2_jpeg_forward {
@@ -36,9 +36,9 @@ struct dl2_jpeg_forward {
     /* `count` blocks side by side, a multiple of DL2_JPEG_FORWARD_BLOCKS, to 64 coefficients each,
      * scaled by 8, in zigzag order; `out` is aligned to 64 bytes. */
     void (*transform)(const uint8_t *samples, size_t stride, size_t count, int16_t *out);
-    /* Quantises a block and adds DL2_JPEG_BIAS, modulo 65536; bit k of the result says whether
+    /* Quantizes a block and adds DL2_JPEG_BIAS, modulo 65536; bit k of the result says whether
      * coefficient k isn't zero. Both blocks are aligned to 64 bytes. */
-    uint64_t (*quantise)(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+    uint64_t (*quantize)(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                          uint16_t *out);
 };
 

@@ -6,7 +6,7 @@
 
 #include "codec/jpeg/jpeg_forward_simd.inc"
 
-static uint64_t quantise_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+static uint64_t quantize_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                               uint16_t *out)
 {
 #define LOAD(from) _mm256_load_si256((const vector *)(const void *)(from))

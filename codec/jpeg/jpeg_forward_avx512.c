@@ -9,7 +9,7 @@
 
 #include "codec/jpeg/jpeg_forward_simd.inc"
 
-static uint64_t quantise_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+static uint64_t quantize_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                               uint16_t *out)
 {
     const vector bias = _mm512_set1_epi16(DL2_JPEG_BIAS);

@@ -7,7 +7,7 @@
 
 #include "codec/jpeg/jpeg_lanes_neon.inc"
 
-/* Half of one colour, less shares of the two others, with 16 fraction bits. No sum is below 0. */
+/* Half of one color, less shares of the two others, with 16 fraction bits. No sum is below 0. */
 static inline uint8x8_t chroma_of(uint16x8_t plus, uint16x8_t minus, uint16_t minus_factor,
                                   uint16x8_t other, uint16_t other_factor)
 {
@@ -146,8 +146,8 @@ static inline uint16x8_t high_products(uint16x8_t a, uint16x8_t b)
     return vuzp2q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high));
 }
 
-/* Quantises eight coefficients; bytes of 255 say which of them aren't zero. */
-static inline uint8x8_t quantise_eight(const int16_t *block,
+/* Quantizes eight coefficients; bytes of 255 say which of them aren't zero. */
+static inline uint8x8_t quantize_eight(const int16_t *block,
                                        const struct dl2_jpeg_divisors *divisors, uint16_t *out,
                                        size_t at)
 {
@@ -162,7 +162,7 @@ static inline uint8x8_t quantise_eight(const int16_t *block,
     return vmovn_u16(vtstq_u16(magnitude, magnitude));
 }
 
-static uint64_t quantise_neon(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+static uint64_t quantize_neon(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                               uint16_t *out)
 {
     /* A bit for each of eight bytes. */
@@ -170,8 +170,8 @@ static uint64_t quantise_neon(const int16_t *block, const struct dl2_jpeg_diviso
     uint8x16_t flags[4];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++)
-        flags[i] = vandq_u8(vcombine_u8(quantise_eight(block, divisors, out, 16 * i),
-                                        quantise_eight(block, divisors, out, 16 * i + 8)),
+        flags[i] = vandq_u8(vcombine_u8(quantize_eight(block, divisors, out, 16 * i),
+                                        quantize_eight(block, divisors, out, 16 * i + 8)),
                             bits);
     const uint8x16_t pairs = vpaddq_u8(flags[0], flags[1]), more = vpaddq_u8(flags[2], flags[3]);
     const uint8x16_t fours = vpaddq_u8(pairs, more);
@@ -183,5 +183,5 @@ const struct dl2_jpeg_forward dl2_jpeg_forward_neon = {
     .ycc = ycc_neon,
     .halve = halve_neon,
     .transform = transform_neon,
-    .quantise = quantise_neon,
+    .quantize = quantize_neon,
 };

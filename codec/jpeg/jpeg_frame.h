@@ -23,7 +23,7 @@ struct dl2_jpeg_codes {
 
 struct dl2_jpeg_component {
     uint32_t across, down; /* blocks of an MCU */
-    const uint16_t *steps; /* [64]: quantisation in natural order, each below 32768 */
+    const uint16_t *steps; /* [64]: quantization in natural order, each below 32768 */
     struct dl2_jpeg_codes dc, ac;
 };
 

@@ -72,7 +72,7 @@ int dl2_jpeg_find_segments(struct dl2_bytes *out, const struct dl2_jpeg_header *
                            const uint8_t *data, size_t size, struct dl2_error *error);
 
 /*
- * What decoding needs of a header (tables, the frame with a size of its own, colour spaces; one
+ * What decoding needs of a header (tables, the frame with a size of its own, color spaces; one
  * restart interval), to `out`, which has room for header->scan + 6 bytes; the end of it.
  */
 uint8_t *dl2_jpeg_header_write(const struct dl2_jpeg_header *header, const uint8_t *data,

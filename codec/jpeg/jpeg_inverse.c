@@ -54,7 +54,7 @@ static uint8_t sample(int16_t value)
 }
 
 /* Takes the coefficients away; false where a column passes the limit. */
-static bool dequantise(int16_t *coefficients, const uint16_t *steps, int16_t out[64])
+static bool dequantize(int16_t *coefficients, const uint16_t *steps, int16_t out[64])
 {
     int columns[SIDE] = {0}, most = 0;
     for (int i = 0; i < 64; i++) {
@@ -102,7 +102,7 @@ static bool inverse_8_c(const struct dl2_jpeg_inverse_job *blocks, const uint16_
                         size_t stride)
 {
     int16_t work[64];
-    if (!dequantise(blocks->coefficients, steps, work))
+    if (!dequantize(blocks->coefficients, steps, work))
         return false;
     for (int i = 0; i < SIDE; i++)
         islow_pass(work + i, SIDE, BITS - PASS_BITS);
@@ -134,7 +134,7 @@ static bool inverse_4_c(const struct dl2_jpeg_inverse_job *blocks, const uint16_
                         size_t stride)
 {
     int16_t work[64], columns[4 * SIDE], out[4];
-    if (!dequantise(blocks->coefficients, steps, work))
+    if (!dequantize(blocks->coefficients, steps, work))
         return false;
     for (int i = 0; i < SIDE; i++)
         reduced_4_pass(work + i, SIDE, BITS - PASS_BITS + 1, columns + i, SIDE);
@@ -158,7 +158,7 @@ static bool inverse_2_c(const struct dl2_jpeg_inverse_job *blocks, const uint16_
     enum { FIRST = BITS - PASS_BITS + 2, SECOND = BITS + PASS_BITS + 5 };
     int16_t work[64];
     int32_t sums[2][SIDE];
-    if (!dequantise(blocks->coefficients, steps, work))
+    if (!dequantize(blocks->coefficients, steps, work))
         return false;
     for (int i = 0; i < SIDE; i++) {
         const int16_t *const column = work + i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dequantisation and inverse DCT, to 8x8 samples or to 4x4, 2x2 or 1 in their place. Bit for bit
+ * Dequantization and inverse DCT, to 8x8 samples or to 4x4, 2x2 or 1 in their place. Bit for bit
  * libjpeg-turbo's islow and its reduced sizes as its x86 SIMD code computes them, in 16 bits where
  * that does. Its plain C code gives the same for all that an encoder makes of 8-bit samples.
  */
@@ -18,7 +18,7 @@ struct dl2_jpeg_inverse_job {
 
 /*
  * As many blocks as the kernel's lanes, which may be one block several times. `steps` as in
- * struct dl2_jpeg_component; `stride`: bytes from row to row of `out`. False where dequantised
+ * struct dl2_jpeg_component; `stride`: bytes from row to row of `out`. False where dequantized
  * coefficients are so large that libjpeg's variants differ: the samples are not to be used.
  */
 typedef bool dl2_jpeg_inverse(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
@@ -44,7 +44,7 @@ dl2_jpeg_inverse dl2_jpeg_inverse_1;
 /* Where each coefficient in natural order is in zigzag order. */
 extern const uint8_t dl2_jpeg_zigzag[64];
 
-/* The first row's dequantised coefficients are below this, or libjpeg's shortcut for blocks of one
+/* The first row's dequantized coefficients are below this, or libjpeg's shortcut for blocks of one
  * row differs from the full calculation. */
 #define DL2_JPEG_ROW_LIMIT 8192
 

@@ -32,7 +32,7 @@ load_rows(const struct dl2_jpeg_inverse_job *block, int16x8_t r[8])
         vst1q_s16(block->coefficients + 8 * i, zero);
 }
 
-/* The rows that quantisation divided. False where a column passes DL2_JPEG_COLUMN_LIMIT. */
+/* The rows that quantization divided. False where a column passes DL2_JPEG_COLUMN_LIMIT. */
 static inline __attribute__((always_inline)) bool multiply_rows(int16x8_t r[8],
                                                                 const uint16_t *steps)
 {

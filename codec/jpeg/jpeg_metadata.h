@@ -4,7 +4,7 @@
 #ifndef DL2_CODEC_JPEG_JPEG_METADATA_H
 #define DL2_CODEC_JPEG_JPEG_METADATA_H
 
-#include "codec/colour.h"
+#include "codec/color.h"
 #include "codec/metadata.h"
 
 /* As in struct dl2_codec. */
@@ -12,7 +12,7 @@ int dl2_jpeg_metadata(const uint8_t *data, size_t size, struct dl2_metadata *met
                       struct dl2_error *error);
 /* Has the header an index of several pictures (MPF), such as a gain map or the other eye's? */
 bool dl2_jpeg_has_more(const uint8_t *data, size_t size);
-int dl2_jpeg_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+int dl2_jpeg_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
                     struct dl2_error *error);
 enum { DL2_JPEG_METADATA_BYTES = 65535 - 2 - 29 }; /* one segment, less what XMP begins with */
 

@@ -34,7 +34,7 @@ struct dl2_jpeg_sweep {
     uint8_t *samples;   /* memory of all of them */
     int16_t *coefficients;
     enum dl2_jpeg_codes_kind tables;
-    struct dl2_jpeg_coders standard[2], optimised[2]; /* of luma and chroma */
+    struct dl2_jpeg_coders standard[2], optimized[2]; /* of luma and chroma */
     struct dl2_jpeg_writer *writers;
     size_t count, room;
 };
@@ -241,14 +241,14 @@ uint32_t dl2_jpeg_sweep_rows(const struct dl2_jpeg_sweep *sweep)
 static const struct dl2_jpeg_coders *sweep_choose_coders(struct dl2_jpeg_sweep *sweep,
                                                          struct dl2_jpeg_counts counts[2])
 {
-    uint64_t standard = 0, optimised = 0;
+    uint64_t standard = 0, optimized = 0;
     for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++) {
-        dl2_jpeg_coders_optimise(&sweep->optimised[kind], &counts[kind]);
+        dl2_jpeg_coders_optimize(&sweep->optimized[kind], &counts[kind]);
         standard += dl2_jpeg_coders_bits(&sweep->standard[kind], &counts[kind]);
-        optimised += dl2_jpeg_coders_bits(&sweep->optimised[kind], &counts[kind]);
+        optimized += dl2_jpeg_coders_bits(&sweep->optimized[kind], &counts[kind]);
     }
-    return sweep->tables == DL2_JPEG_SMALLER && standard <= optimised ? sweep->standard
-                                                                      : sweep->optimised;
+    return sweep->tables == DL2_JPEG_SMALLER && standard <= optimized ? sweep->standard
+                                                                      : sweep->optimized;
 }
 
 /* The coders that suit these coefficients. */

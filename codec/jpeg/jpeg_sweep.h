@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Encodes an image as baseline JPEGs of several qualities, each byte for byte as libjpeg-turbo
- * would (islow DCT). Colour conversion, averaging of chroma and the forward DCT are done once; each
- * quality has a quantisation and a Huffman coder of its own.
+ * would (islow DCT). Color conversion, averaging of chroma and the forward DCT are done once; each
+ * quality has a quantization and a Huffman coder of its own.
  *
  * A row of MCUs takes the whole way before the next one begins, so that it stays in the
  * processor's cache:
  *
- *     pixels -> Y, Cb, Cr -> chroma averaged -> coefficients -+-> quantise, code -> file of q 10
- *                                                             +-> quantise, code -> file of q 50
+ *     pixels -> Y, Cb, Cr -> chroma averaged -> coefficients -+-> quantize, code -> file of q 10
+ *                                                             +-> quantize, code -> file of q 50
  *                                                             +-> ...
  *
  * Working memory doesn't depend on the image's height: at most 100 bytes a pixel of its width, and
@@ -37,7 +37,7 @@ struct dl2_jpeg_sweep;
 
 /* Huffman tables: libjpeg's standard ones, those that suit a file best, or those of the two that
  * make the smaller file; the standard ones if both make the same. */
-enum dl2_jpeg_codes_kind { DL2_JPEG_STANDARD, DL2_JPEG_OPTIMISED, DL2_JPEG_SMALLER };
+enum dl2_jpeg_codes_kind { DL2_JPEG_STANDARD, DL2_JPEG_OPTIMIZED, DL2_JPEG_SMALLER };
 
 /*
  * For `count` files of an image of at most 65,500 pixels a side, which stays where it is.

@@ -93,7 +93,7 @@ int dl2_jpeg_trial_new(struct dl2_jpeg_trial **out, const struct dl2_image *imag
         .upright = DL2_IMAGE_INIT,
     };
     int status =
-        dl2_jpeg_sweep_new(&trial->sweep, image, across, down, DL2_JPEG_OPTIMISED, 1, error);
+        dl2_jpeg_sweep_new(&trial->sweep, image, across, down, DL2_JPEG_OPTIMIZED, 1, error);
     if (status == DL2_OK)
         status = trial_make_planes(trial, across, down, error);
     if (status == DL2_OK)
@@ -118,7 +118,7 @@ static bool trial_make_blocks(const struct dl2_jpeg_trial *trial, uint32_t c, co
             jobs[i] = jobs[0];
             continue;
         }
-        trial->forward->quantise(from + 64 * (size_t)i, &trial->divisors[c > 0], levels[i]);
+        trial->forward->quantize(from + 64 * (size_t)i, &trial->divisors[c > 0], levels[i]);
         for (int k = 0; k < 64; k++)
             levels[i][k] = (uint16_t)(levels[i][k] - DL2_JPEG_BIAS);
         jobs[i] = (struct dl2_jpeg_inverse_job){(int16_t *)levels[i], out + SIDE * (size_t)i};

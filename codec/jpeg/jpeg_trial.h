@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What decoding JPEGs of several qualities gives, without making the files. Entropy coding loses
- * nothing, so that a quality takes a quantisation, an inverse DCT and the conversion to RGB; the
+ * nothing, so that a quality takes a quantization, an inverse DCT and the conversion to RGB; the
  * forward DCT is done once. Rows are made as they are asked for:
  *
- *     coefficients (jpeg_sweep.h) -> quantise (jpeg_forward.h) -> planes (jpeg_inverse.h)
+ *     coefficients (jpeg_sweep.h) -> quantize (jpeg_forward.h) -> planes (jpeg_inverse.h)
  *                                                              -> pixels (jpeg_color.h)
  *
  * Pixels are those of dl2_image_decode(), bit for bit. Of files that an orientation turns, each

@@ -11,7 +11,7 @@ enum { END_OF_BLOCK = 0x00, SIXTEEN_ZEROS = 0xf0 };
 
 /* ---- Headers */
 
-/* The headers before the scan and those of the scan are shorter: two quantisation tables or four
+/* The headers before the scan and those of the scan are shorter: two quantization tables or four
  * Huffman tables. */
 enum { MAX_HEADER = 2048 };
 
@@ -160,7 +160,7 @@ void dl2_jpeg_coder_set(struct dl2_jpeg_coder *coder, const JHUFF_TBL *table)
     }
 }
 
-void dl2_jpeg_coders_optimise(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts)
+void dl2_jpeg_coders_optimize(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts)
 {
     JHUFF_TBL table;
     for (int value = -DL2_JPEG_BIAS; value < DL2_JPEG_BIAS; value++)
@@ -275,7 +275,7 @@ INLINE void put_coefficient(struct writer_bits *bits, const struct dl2_jpeg_code
     }
 }
 
-/* `block` is quantised and biased; `filled`: its coefficients that aren't zero. Each symbol has at
+/* `block` is quantized and biased; `filled`: its coefficients that aren't zero. Each symbol has at
  * most 26 bits, so bytes are stored after two. */
 INLINE void put_block(struct writer_bits *bits, const struct dl2_jpeg_coders *coders,
                       const uint16_t block[64], uint64_t filled, int32_t difference)
@@ -375,7 +375,7 @@ INLINE void take_component(struct dl2_jpeg_writer *writer, const struct dl2_jpeg
         for (uint32_t x = 0; x < across; x++) {
             const int16_t *const block =
                 blocks->blocks[c] + y * blocks->stride[c] + 64 * ((size_t)mcu * across + x);
-            const uint64_t filled = forward->quantise(block, &writer->divisors[c > 0], levels);
+            const uint64_t filled = forward->quantize(block, &writer->divisors[c > 0], levels);
             const int32_t dc = (int16_t)(levels[0] - DL2_JPEG_BIAS);
             if (counts)
                 count_block(counts, levels, filled, dc - writer->last_dc[c]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes a baseline JPEG: headers as libjpeg writes them, and Huffman coding of blocks that are
- * quantised on the way (ITU-T T.81, annexes B and F.1.2).
+ * quantized on the way (ITU-T T.81, annexes B and F.1.2).
  *
  * Bits are collected in whole bytes in `raw`, without the zero byte that must follow a byte of 255
  * in a file. Draining copies them to the file and puts those in.
@@ -50,7 +50,7 @@ struct dl2_jpeg_counts {
 };
 
 /* The tables that code what was counted with the fewest bits. Moves counts of codes to `ac`. */
-void dl2_jpeg_coders_optimise(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts);
+void dl2_jpeg_coders_optimize(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts);
 
 /* The bits of what was counted, and of the two tables in the file. Of counts of codes only those
  * that were moved to `ac`. */
@@ -83,7 +83,7 @@ struct dl2_jpeg_blocks {
 
 /*
  * Begins a file that replaces the contents of `out`, with all headers before the scan's. `cinfo`
- * has the parameters: size, components, quantisation tables, restart interval. It need not have
+ * has the parameters: size, components, quantization tables, restart interval. It need not have
  * been started.
  */
 int dl2_jpeg_writer_begin(struct dl2_jpeg_writer *writer, const struct jpeg_compress_struct *cinfo,

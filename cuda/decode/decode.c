@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Batches decoded by nvJPEG (jpeg_lists.h), then cropped and resized by transform.cu: from planes,
- * by the loader's own definition, which resizes them before it converts colours. nvJPEG's
+ * by the loader's own definition, which resizes them before it converts colors. nvJPEG's
  * upsampling of chroma, another one than libjpeg's, has no part in it but for regions.
  *
  * Each slot is a lane of its own: a stream, lists, and memory that is kept from batch to batch and
@@ -251,7 +251,7 @@ static int make_group(struct dl2_decode_slot *slot, unsigned from, unsigned coun
     return DL2_OK;
 }
 
-/* Crop, resize, colours and flip of all that was decoded. */
+/* Crop, resize, colors and flip of all that was decoded. */
 static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned end,
                            struct dl2_error *error)
 {
@@ -320,7 +320,7 @@ static void count(struct dl2_decode_slot *slot, unsigned from, unsigned end,
     }
 }
 
-/* Uploads the samples that the processors decoded, neighbours in one copy. */
+/* Uploads the samples that the processors decoded, neighbors in one copy. */
 static int upload_pixels(struct dl2_decode_slot *slot, unsigned samples, struct dl2_error *error)
 {
     for (unsigned i = 0, first = 0; i <= samples; i++) {

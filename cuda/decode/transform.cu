@@ -27,7 +27,7 @@ static __device__ __forceinline__ float positive(float value)
     return value > 0 ? value : 0;
 }
 
-/* Weights stand tap by tap: those of neighbouring outputs lie together. */
+/* Weights stand tap by tap: those of neighboring outputs lie together. */
 static __global__ void make_windows(const struct dl2_gpu_axis *axes, uint32_t side,
                                     struct window *windows, int16_t *weights)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The loader's fused transform (pixels/resize.h) on the card, for a batch of images of any sizes:
- * crop, antialiased resize, colours, flip, to uint8 NHWC. The same integer arithmetic with the same
+ * crop, antialiased resize, colors, flip, to uint8 NHWC. The same integer arithmetic with the same
  * weights, so of the same planes it makes the same bytes.
  *
  * A plan is made here, image by image, into a table that is then copied to the card; two launches
@@ -75,7 +75,7 @@ size_t dl2_gpu_plan_bytes(uint32_t images);
 void dl2_gpu_plan_begin(struct dl2_gpu_plan *plan, void *table, uint32_t images, uint32_t side,
                         uint32_t channels);
 /* False, and nothing added, where a plane doesn't cover the limit, the box isn't within it, or the
- * colours are others. */
+ * colors are others. */
 bool dl2_gpu_plan_add(struct dl2_gpu_plan *plan, const struct dl2_gpu_image *image);
 /* Bytes of the card's memory that running it takes beside the table. */
 size_t dl2_gpu_plan_scratch(const struct dl2_gpu_plan *plan);

@@ -726,7 +726,7 @@ static int folder_remark_links(struct dl2_dataset *dataset, const struct dl2_fil
                            list->dangling, list->first_dangling);
 }
 
-/* Masks that were recognised by other names than NAME.mask.EXT. */
+/* Masks that were recognized by other names than NAME.mask.EXT. */
 static int folder_remark_masks(struct dl2_dataset *dataset, const struct folder *folder,
                                struct dl2_error *error)
 {

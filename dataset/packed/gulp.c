@@ -41,7 +41,7 @@ static int gulp_find_label(struct dl2_scan *scan, const char *id, const json_t *
     }
     DL2_AUTO_FREE char *first = NULL;
     DL2_TRY(dl2_format(&first, error, "%s: %s", id, why.message));
-    return dl2_scan_find(scan, &scan->findings, DL2_FOUND_UNLABELLED, 1, first, error);
+    return dl2_scan_find(scan, &scan->findings, DL2_FOUND_UNLABELED, 1, first, error);
 }
 
 /* Bytes of the data file. */

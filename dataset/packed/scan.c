@@ -145,7 +145,7 @@ static bool lists_agree(const struct dl2_scan *scan)
 }
 
 /* The key of the first sample with this label. */
-static const char *find_labelled(const struct dl2_scan *scan, const char *text)
+static const char *find_labeled(const struct dl2_scan *scan, const char *text)
 {
     for (size_t i = 0; text && i < scan->draft.count; i++) {
         const int32_t label = label_of(scan, i);
@@ -159,7 +159,7 @@ static const char *find_labelled(const struct dl2_scan *scan, const char *text)
 static int use_numbers(struct dl2_scan *scan, const struct dl2_label_census *census,
                        int32_t *class_of, struct dl2_error *error)
 {
-    DL2_TRY(dl2_label_check_largest(census, find_labelled(scan, census->top), error));
+    DL2_TRY(dl2_label_check_largest(census, find_labeled(scan, census->top), error));
     const uint32_t count = (uint32_t)(census->largest + 1);
     DL2_AUTO_FREE char(*texts)[24] = dl2_calloc(count, sizeof *texts);
     DL2_AUTO_FREE const char **names = dl2_calloc(count, sizeof *names);
@@ -242,13 +242,13 @@ static int remark_names(struct dl2_scan *scan, const struct dl2_label_census *ce
         return dl2_format_more(&scan->draft.remarks, error,
                                "the label '%.200s' of %s is not in the list of classes beside the "
                                "samples, so classes are numbered by their names, sorted",
-                               missing, find_labelled(scan, missing));
+                               missing, find_labeled(scan, missing));
     if (scan->list_count)
         return dl2_format_more(&scan->draft.remarks, error,
                                "the lists of classes beside the samples differ or cannot be read, "
                                "so classes are numbered by their names, sorted");
-    return dl2_label_remark_words(census, find_labelled(scan, census->number),
-                                  find_labelled(scan, census->word), &scan->draft.remarks, error);
+    return dl2_label_remark_words(census, find_labeled(scan, census->number),
+                                  find_labeled(scan, census->word), &scan->draft.remarks, error);
 }
 
 /* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
@@ -384,13 +384,13 @@ static int remark_on_all(struct dl2_scan *scan, struct dl2_error *error)
 {
     struct dl2_index_draft *draft = &scan->draft;
     const struct dl2_findings *findings = &scan->findings;
-    if (findings->of[DL2_FOUND_UNLABELLED].count)
+    if (findings->of[DL2_FOUND_UNLABELED].count)
         DL2_TRY(dl2_format_more(
             &draft->remarks, error, "no label in the field %s of %s for %zu of %zu: %s",
             draft->label_field ? draft->label_field : "label",
-            draft->label_field ? ".json" : "meta_data", findings->of[DL2_FOUND_UNLABELLED].count,
-            draft->count, findings->of[DL2_FOUND_UNLABELLED].first));
-    for (int i = DL2_FOUND_UNLABELLED + 1; i < DL2_FINDINGS; i++)
+            draft->label_field ? ".json" : "meta_data", findings->of[DL2_FOUND_UNLABELED].count,
+            draft->count, findings->of[DL2_FOUND_UNLABELED].first));
+    for (int i = DL2_FOUND_UNLABELED + 1; i < DL2_FINDINGS; i++)
         if (findings->of[i].count)
             DL2_TRY(remark_on(scan, (enum dl2_finding)i, error));
     return DL2_OK;
@@ -437,7 +437,7 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     if (draft->label_field && !scan->label_count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "no sample has a label in the field %s of its .json: %s",
-                             draft->label_field, scan->findings.of[DL2_FOUND_UNLABELLED].first);
+                             draft->label_field, scan->findings.of[DL2_FOUND_UNLABELED].first);
     DL2_AUTO_FREE const char **names = dl2_calloc(draft->count, sizeof *names);
     DL2_AUTO_FREE bool *apart = find_apart(scan);
     DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree = {0};

@@ -209,9 +209,9 @@ static int tar_read_field(struct tar_scan *tar, enum dl2_field_kind *kind, struc
 static int tar_note_without(struct tar_scan *tar, const char *reason, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *text = NULL;
-    if (!tar->found.of[DL2_FOUND_UNLABELLED].count)
+    if (!tar->found.of[DL2_FOUND_UNLABELED].count)
         DL2_TRY(dl2_format(&text, error, "%s: %s", (const char *)tar->group.base.data, reason));
-    return dl2_scan_find(tar->scan, &tar->found, DL2_FOUND_UNLABELLED, 1, text, error);
+    return dl2_scan_find(tar->scan, &tar->found, DL2_FOUND_UNLABELED, 1, text, error);
 }
 
 /* Sets *label to the class by the field of JSON, or to NULL. */

@@ -199,7 +199,7 @@ bool dl2_heap_entry(const uint8_t *page, unsigned item, struct dl2_heap_entry *e
 {
     uint32_t size;
     const uint8_t *data = find_item(page, item, ENTRY_SIZE, &size);
-    /* The first line pointer of a leaf that has a right neighbour is its upper bound. */
+    /* The first line pointer of a leaf that has a right neighbor is its upper bound. */
     const bool is_bound = item == 1 && page_u32(page + DL2_HEAP_PAGE - LEAF_SPECIAL + LEAF_NEXT);
     /* The size and flags: nulls, and lists of several places, make it another number. */
     if (!data || is_bound || page_u16(data + ENTRY_INFO) != ENTRY_SIZE)

@@ -394,8 +394,8 @@ static int add_row(void *context, const PGresult *result, struct dl2_error *erro
         DL2_TRY(add_partition(listing, result, error));
     if (listing->table->pages)
         DL2_TRY(add_place(listing, result, entry.bytes, error));
-    const bool labelled = !PQgetisnull(result, 0, AT_LABEL);
-    return dl2_scan_add(&listing->scan, &entry, labelled ? PQgetvalue(result, 0, AT_LABEL) : NULL,
+    const bool labeled = !PQgetisnull(result, 0, AT_LABEL);
+    return dl2_scan_add(&listing->scan, &entry, labeled ? PQgetvalue(result, 0, AT_LABEL) : NULL,
                         error);
 }
 

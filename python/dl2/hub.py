@@ -1114,7 +1114,7 @@ def make_twin(dest, quiet, source, places, encoder, variant, makes):
                 about = {}
                 for one in filter(None, variants):
                     about = {**about, **{key: one.about[key] for key in ("variant", "codec", "quality", "options", "libraries")},
-                             "colours": added(about.get("colours", {}), one.about.get("colours", {}))}
+                             "colors": added(about.get("colors", {}), one.about.get("colors", {}))}
                 size, digest = os.path.getsize(whole + ".new"), digest_of(whole + ".new")
                 os.replace(whole + ".new", whole)
                 done[path] = {"file": {"path": path, "split": split, "rows": source.rows[path], "bytes": size, "sha256": digest,
@@ -1130,7 +1130,7 @@ def make_twin(dest, quiet, source, places, encoder, variant, makes):
     counts = functools.reduce(added, (line["counts"] for line in lines), {})
     about = next((line["about"] for line in reversed(lines) if line["about"]), {})
     if variant is None:
-        about["colours"] = functools.reduce(added, (line["about"].get("colours", {}) for line in lines), {})
+        about["colors"] = functools.reduce(added, (line["about"].get("colors", {}) for line in lines), {})
     return {"schema": "dl2-twin/1", "source": source.address, "commit": source.commit, **about,
             "arguments": encoder, "dl2": makes["dl2"], "columns": makes["images"],
             "columns_that_stay": [place.text for place in places[1]], "images": counts,
@@ -1157,8 +1157,8 @@ def report_twin(dest, facts):
             print(f"  {of[what]} images are {what}, and stay so")
     if facts["columns_that_stay"]:
         print(f"  columns of images that stay as they are: {', '.join(facts['columns_that_stay'])}; --image A,B names those to encode")
-    for what, names in facts.get("colours", {}).items():
-        print(f"  colours {what}: " + ", ".join(f"{name} of {number}" for name, number in names.items()))
+    for what, names in facts.get("colors", {}).items():
+        print(f"  colors {what}: " + ", ".join(f"{name} of {number}" for name, number in names.items()))
     if of[LEFT]:
         warn(f"{of[LEFT]} images stay as they are because they cannot be encoded; the first: {facts['errors'][0]}")
 
@@ -1221,8 +1221,8 @@ def certificate(facts, title):
             "", f"- {number(of['encoded'])} images are encoded, {number(of[KEPT])} stay as they are because they would not be smaller"
             + (f", {number(of[LEFT])} because they cannot be encoded" if of.get(LEFT) else "")]
     text += [f"- columns of images that stay as they are: {', '.join(facts['columns_that_stay'])}"] if facts["columns_that_stay"] else []
-    text += [f"- colours and more that are {what}: " + ", ".join(f"{name} of {count}" for name, count in names.items())
-             for what, names in facts.get("colours", {}).items()]
+    text += [f"- colors and more that are {what}: " + ", ".join(f"{name} of {count}" for name, count in names.items())
+             for what, names in facts.get("colors", {}).items()]
     library = facts.get("libraries", {}).get(facts.get("codec"))
     text += [f"- made by dl2 {facts['dl2']}" + (f" with {library}" if library else "") +
              (f", by `dl2-hub twin {' '.join(facts['arguments'])}`" if facts["arguments"] else ""), ""]

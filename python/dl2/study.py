@@ -439,7 +439,7 @@ def sensitivity(model: Any, images: Iterable[Any], out: Union[str, "os.PathLike[
     import torch
     std = getattr(images, "_std", None) if std is None else std  # of a dl2.torch.Loader
     if std is None:
-        raise TypeError("std is missing: the divisor of each channel that images were normalised with, of values from 0 to 1 "
+        raise TypeError("std is missing: the divisor of each channel that images were normalized with, of values from 0 to 1 "
                         "(ImageNet's is 0.229, 0.224, 0.225)")
     deviations = [_number(value, "std") for value in _list(std)]
     module = model if isinstance(model, torch.nn.Module) else None

@@ -57,13 +57,13 @@ _WHOLE_EPOCH = ("so that each process loads the whole epoch: make the loader aft
 
 
 def _world() -> int:
-    """torch.distributed's, 0 where it is not initialised."""
+    """torch.distributed's, 0 where it is not initialized."""
     distributed = torch.distributed
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 0
 
 
 def _rank_and_world(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
-    """Those that were given, else torch.distributed's where it is initialised, else a process alone."""
+    """Those that were given, else torch.distributed's where it is initialized, else a process alone."""
     if (rank is None) != (world is None):
         raise ValueError("rank and world go together: give both or neither")
     if rank is not None and world is not None:
@@ -72,7 +72,7 @@ def _rank_and_world(rank: Optional[int], world: Optional[int]) -> Tuple[int, int
         return torch.distributed.get_rank(), _world()
     several = os.environ.get("WORLD_SIZE", "")
     if several.isdigit() and int(several) > 1:
-        warnings.warn(f"WORLD_SIZE is {several}, but torch.distributed is not initialised, {_WHOLE_EPOCH}",
+        warnings.warn(f"WORLD_SIZE is {several}, but torch.distributed is not initialized, {_WHOLE_EPOCH}",
                       RuntimeWarning, stacklevel=3)
     return 0, 1
 
@@ -215,7 +215,7 @@ class Loader(data.IterableDataset):
     dtype        torch.float32, torch.float16, torch.bfloat16 or torch.uint8, or its name
     layout       "NCHW"; "NHWC"; or "channels_last", the shape of the first in the memory order of
                  the second, as tensor.to(memory_format=torch.channels_last) makes it
-    mean, std    images are (value / 255 - mean) / std, ImageNet's by default; None: not normalised,
+    mean, std    images are (value / 255 - mean) / std, ImageNet's by default; None: not normalized,
                  0 to 1. torch.uint8 is 0 to 255
     device       "cuda": batches are copied to the card on a stream of their own, one batch ahead,
                  and converted there; untested on hardware
@@ -228,7 +228,7 @@ class Loader(data.IterableDataset):
                  ranks of torch.distributed take rank 0's: all of them have to make their training
                  loaders in the same order
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
-                 initialised before the loader is made. In training they need a seed, if they are
+                 initialized before the loader is made. In training they need a seed, if they are
                  given
     mixup, cutmix  alpha of torchvision's MixUp and CutMix, in training; with both, each is done to
                  half of the batches. Targets are float32 [n, len(classes)] then; 0: none
@@ -449,7 +449,7 @@ class Loader(data.IterableDataset):
 
     def __iter__(self) -> Iterator[Batch]:
         if self._takes_world and _world() > 1 and _world() != self._settings["world"]:
-            warnings.warn(f"the loader was made before torch.distributed was initialised, {_WHOLE_EPOCH}",
+            warnings.warn(f"the loader was made before torch.distributed was initialized, {_WHOLE_EPOCH}",
                           RuntimeWarning, stacklevel=2)
         if getattr(sys._getframe(1).f_locals.get("self"), "auto_collation", False):  # the DataLoader's fetcher
             raise ValueError("a dl2.torch.Loader makes whole batches, and a DataLoader would make batches of batches: "

@@ -90,7 +90,7 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view)
     const size_t count = view->study->variant_count;
     DL2_AUTO_FREE double *costs = dl2_room(count, sizeof *costs, "%zu variants", count);
     DL2_AUTO_FREE bool *front = dl2_room(count, sizeof *front, "%zu variants", count);
-    struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .colour = DL2_PLOT_INK};
+    struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .color = DL2_PLOT_INK};
     for (size_t v = 0; v < count; v++)
         costs[v] = !is_shown(view, v)                    ? NAN
                    : view->axis->front == DL2_FRONT_HIGH ? -view->axis->values[v]
@@ -119,7 +119,7 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view)
                        plot->blocks - 1);
 }
 
-/* Labels are qualities, or names where a codec has none, in the codec's colour. */
+/* Labels are qualities, or names where a codec has none, in the codec's color. */
 static void add_labels(struct dl2_plot *plot, const struct accuracy_view *view)
 {
     const char *codec = NULL;
@@ -135,7 +135,7 @@ static void add_labels(struct dl2_plot *plot, const struct accuracy_view *view)
                        v == view->raw     ? NULL
                        : variant->quality ? label
                                           : variant->name,
-                       dl2_part_codec_colour(view->study, v));
+                       dl2_part_codec_color(view->study, v));
     }
     dl2_plot_labels(plot);
 }

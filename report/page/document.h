@@ -67,7 +67,7 @@ json_t *dl2_table_text(json_t *table, const char *format, ...) DL2_PRINTF(2, 3);
 void dl2_table_interval(json_t *cell, double low, double high);
 /* How dark its background is: from 0 to 1 of an amount, from -1 (bad) to 1 (good) of a change. */
 void dl2_table_shade(json_t *cell, double shade);
-/* A badge behind the cell's text, in the colour of the verdict. Of a card, too. */
+/* A badge behind the cell's text, in the color of the verdict. Of a card, too. */
 void dl2_table_badge(json_t *cell, enum dl2_verdict verdict, const char *format, ...)
     DL2_PRINTF(3, 4);
 

@@ -173,14 +173,14 @@ static struct codec_numbers numbers_of(const struct dl2_study *study, size_t v)
     return numbers;
 }
 
-const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v)
+const char *dl2_part_codec_color(const struct dl2_study *study, size_t v)
 {
     char codec[256];
     const struct codec_parts parts = parts_of(&study->variants[v]);
     if (v == dl2_study_find(study, "raw"))
         return DL2_PLOT_INK;
     snprintf(codec, sizeof codec, "%.*s", (int)parts.codec, parts.name);
-    return dl2_plot_codec_colour(codec, numbers_of(study, v).codec);
+    return dl2_plot_codec_color(codec, numbers_of(study, v).codec);
 }
 
 struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_study *study,
@@ -192,7 +192,7 @@ struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_st
     return (struct dl2_curve){
         .plot = plot,
         .name = study->variants[v].codec,
-        .colour = dl2_part_codec_colour(study, v),
+        .color = dl2_part_codec_color(study, v),
         .point = points[numbers.settings % (sizeof points / sizeof *points)],
         .dash = dashes[numbers.resolution % (sizeof dashes / sizeof *dashes)],
     };
@@ -205,7 +205,7 @@ struct dl2_curve dl2_part_variant_curve(struct dl2_plot *plot, const char *name,
     return (struct dl2_curve){.plot = plot,
                               .name = name,
                               .title = raw ? "original" : NULL,
-                              .colour = raw ? DL2_PLOT_INK : dl2_plot_ramp(i, count),
+                              .color = raw ? DL2_PLOT_INK : dl2_plot_ramp(i, count),
                               .dash = raw ? "(6,4)" : NULL,
                               .size = 0.5};
 }

@@ -13,12 +13,12 @@ const char *dl2_part_bytes(double bytes);
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant_name(const char *name);
 
-/* The colour of a variant's codec, the same in all plots of a study and for all settings and
+/* The color of a variant's codec, the same in all plots of a study and for all settings and
  * resolutions of the codec; the original has its own. */
-const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v);
+const char *dl2_part_codec_color(const struct dl2_study *study, size_t v);
 
 /* A curve without points for the variants of v's codec, settings and resolution: the codec's
- * colour, a kind of points for the settings, and of dashes for the resolution. */
+ * color, a kind of points for the settings, and of dashes for the resolution. */
 struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_study *study,
                                       size_t v);
 /* A curve without points for the variant `name`, the i-th of `count`: the original is dashed, the

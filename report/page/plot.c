@@ -14,10 +14,10 @@
 
 extern char **environ;
 
-/* Whose a colour is, the same in all plots; "": of the codecs that have none of their own. */
-static const struct codec_colour {
-    const char *codec, *colour;
-} codec_colours[] = {
+/* Whose a color is, the same in all plots; "": of the codecs that have none of their own. */
+static const struct codec_color {
+    const char *codec, *color;
+} codec_colors[] = {
     {"jpeg", DL2_PLOT_BLUE},  {"webp", DL2_PLOT_ORANGE},
     {"avif", DL2_PLOT_GREEN}, {"jp2", DL2_PLOT_VIOLET},
     {"png", DL2_PLOT_PINK},   {"", DL2_PLOT_TEAL},
@@ -26,23 +26,23 @@ static const struct codec_colour {
 };
 
 /* The first row of a codec from `row` on; NULL: there is none. */
-static const struct codec_colour *find_colour(const struct codec_colour *row, const char *codec)
+static const struct codec_color *find_color(const struct codec_color *row, const char *codec)
 {
     while (row->codec && strcmp(row->codec, codec) != 0)
         row++;
     return row->codec ? row : NULL;
 }
 
-const char *dl2_plot_codec_colour(const char *codec, size_t number)
+const char *dl2_plot_codec_color(const char *codec, size_t number)
 {
-    const struct codec_colour *own = *codec ? find_colour(codec_colours, codec) : NULL;
+    const struct codec_color *own = *codec ? find_color(codec_colors, codec) : NULL;
     if (own)
-        return own->colour;
+        return own->color;
     for (size_t i = 0; i <= number; i++) {
-        own = find_colour(own ? own + 1 : codec_colours, "");
-        own = own ? own : find_colour(codec_colours, "");
+        own = find_color(own ? own + 1 : codec_colors, "");
+        own = own ? own : find_color(codec_colors, "");
     }
-    return own->colour;
+    return own->color;
 }
 
 const char *dl2_plot_ramp(size_t i, size_t count)
@@ -50,8 +50,8 @@ const char *dl2_plot_ramp(size_t i, size_t count)
     static const char *const ramp[] = {DL2_PLOT_RED,  DL2_PLOT_ORANGE, DL2_PLOT_BROWN,
                                        DL2_PLOT_LIME, DL2_PLOT_GREEN,  DL2_PLOT_TEAL,
                                        DL2_PLOT_BLUE, DL2_PLOT_VIOLET, DL2_PLOT_PINK};
-    const size_t colours = sizeof ramp / sizeof *ramp;
-    return ramp[count > 1 ? i * (colours - 1) / (count - 1) : 6];
+    const size_t colors = sizeof ramp / sizeof *ramp;
+    return ramp[count > 1 ? i * (colors - 1) / (count - 1) : 6];
 }
 
 static void append(struct dl2_bytes *bytes, const char *format, va_list arguments)
@@ -194,7 +194,7 @@ static double place(const struct dl2_plot_range *range, double value)
 }
 
 void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label,
-                    const char *colour)
+                    const char *color)
 {
     plot->points = dl2_keep_more(plot->points, plot->point_count, sizeof *plot->points);
     struct dl2_plot_point *point = &plot->points[plot->point_count++];
@@ -203,7 +203,7 @@ void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, cons
     *point = (struct dl2_plot_point){.x = FRAME_LEFT + width * place(&plot->x, x),
                                      .y = FRAME_BOTTOM + height * place(&plot->y, y),
                                      .joined = joined,
-                                     .colour = colour};
+                                     .color = color};
     if (label)
         dl2_plot_plain(label, point->label, sizeof point->label);
 }
@@ -285,7 +285,7 @@ void dl2_plot_labels(struct dl2_plot *plot)
                         "set label %zu '%s' at screen %.5f, screen %.5f center front font ',11' "
                         "textcolor rgb '%s'\n",
                         count, plot->points[i].label, (best.left + best.right) / 2 / DL2_PLOT_WIDTH,
-                        (best.low + best.high) / 2 / plot->height, plot->points[i].colour);
+                        (best.low + best.high) / 2 / plot->height, plot->points[i].color);
     }
 }
 
@@ -330,7 +330,7 @@ static void draw_bars(const struct dl2_curve *curve)
         dl2_plot_curve(curve->plot,
                        "using %s with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
                        "notitle",
-                       curve->bars, curve->colour);
+                       curve->bars, curve->color);
 }
 
 void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, double opacity)
@@ -340,7 +340,7 @@ void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, dou
         dl2_plot_curve(curve->plot,
                        "using %s with filledcurves linecolor rgb '%s' fillstyle transparent solid "
                        "%.2f noborder notitle",
-                       columns, curve->colour, opacity);
+                       columns, curve->color, opacity);
     else
         draw_bars(curve);
 }
@@ -351,7 +351,7 @@ void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style)
     dl2_plot_curve(curve->plot,
                    "using %s with %s linecolor rgb '%s' linewidth 2 %s%s pointtype %d "
                    "pointsize %g title '%s'",
-                   curve->columns ? curve->columns : "1:2", style, curve->colour,
+                   curve->columns ? curve->columns : "1:2", style, curve->color,
                    curve->dash ? "dashtype " : "", curve->dash ? curve->dash : "",
                    curve->point ? curve->point : 7, curve->size > 0 ? curve->size : 0.6,
                    curve->title ? curve->title : dl2_plot_plain(curve->name, clean, sizeof clean));
@@ -456,7 +456,7 @@ static void drop_all(struct dl2_bytes *bytes, const char *open, const char *clos
  * of its own, no tooltips. */
 static void embed(struct dl2_bytes *svg, const char *name)
 {
-    static const char *const shared[] = {"gpPt", "gpDot", "textbox", "greybox", "gnuplot_canvas"};
+    static const char *const shared[] = {"gpPt", "gpDot", "textbox", "graybox", "gnuplot_canvas"};
     char own[192];
     drop_all(svg, "<?xml", "?>");
     drop_all(svg, "<title>", "</title>");
@@ -523,7 +523,7 @@ static void append_escaped(struct dl2_bytes *bytes, const char *text, size_t siz
     }
 }
 
-/* Is the text in quotes a colour, a file or a format of numbers, not one that is set? */
+/* Is the text in quotes a color, a file or a format of numbers, not one that is set? */
 static bool is_literal(const char *text, size_t size)
 {
     static const char *const prefixes[] = {"#", "%g"};

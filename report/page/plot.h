@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The colours of plots; page.html has those of a dark page, and a plot uses no others. */
+/* The colors of plots; page.html has those of a dark page, and a plot uses no others. */
 #define DL2_PLOT_INK      "#3a4048"
 #define DL2_PLOT_SOFT_INK "#5b616b"
 #define DL2_PLOT_AXIS     "#8a8f98"
@@ -38,10 +38,10 @@
 
 enum { DL2_PLOT_WIDTH = 560, DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels */
 
-/* A codec's colour; `number` (from 0) tells those apart that have none of their own. */
-const char *dl2_plot_codec_colour(const char *codec, size_t number);
+/* A codec's color; `number` (from 0) tells those apart that have none of their own. */
+const char *dl2_plot_codec_color(const char *codec, size_t number);
 
-/* The colour of item `i` of `count` in a row: from red (strong compression) to violet (weak). */
+/* The color of item `i` of `count` in a row: from red (strong compression) to violet (weak). */
 const char *dl2_plot_ramp(size_t i, size_t count);
 
 /*
@@ -75,7 +75,7 @@ struct dl2_plot_point {
     double x, y;        /* pixels from the lower left corner */
     bool joined;        /* a line leads to it from the point before */
     char label[32];     /* "" for none */
-    const char *colour; /* of the label */
+    const char *color; /* of the label */
 };
 
 /* A plot that is being written. */
@@ -118,12 +118,12 @@ void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
                     const struct dl2_plot_range *y);
 
 /*
- * Tells of a point of a curve, and of its label (NULL: none) in a colour of the plots. Labels are
+ * Tells of a point of a curve, and of its label (NULL: none) in a color of the plots. Labels are
  * placed beside their points by dl2_plot_labels(), before the first curve, so that they cover
  * neither points, lines nor each other; one for which there is no room is left out.
  */
 void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, const char *label,
-                    const char *colour);
+                    const char *color);
 void dl2_plot_labels(struct dl2_plot *plot);
 
 /* Starts a block of the data. */
@@ -150,7 +150,7 @@ const char *dl2_plot_label(const char *text, char *out, size_t size);
 /*
  * A curve of a plot, with or without intervals:
  *
- *     struct dl2_curve curve = {.plot = &plot, .name = "jpeg", .colour = colour, .bars = "1:2:3"};
+ *     struct dl2_curve curve = {.plot = &plot, .name = "jpeg", .color = color, .bars = "1:2:3"};
  *     dl2_curve_point(&curve, (const double[]){x, y, half}, 3, "jpeg-50");   ... any number
  *     dl2_curve_draw(&curve);
  *
@@ -160,7 +160,7 @@ struct dl2_curve {
     struct dl2_plot *plot;
     const char *name;  /* of the block */
     const char *title; /* in the plot's key, as gnuplot reads it; NULL: the name */
-    const char *colour;
+    const char *color;
     const char *columns; /* of the points; NULL: "1:2" */
     const char *bars;    /* columns of the intervals, which a point has where its third number is
                           * finite; NULL: the curve has none */

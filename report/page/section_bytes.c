@@ -32,7 +32,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
         struct dl2_curve curve = {.plot = plot,
                                   .name = codec,
                                   .title = title,
-                                  .colour = dl2_part_codec_colour(study, v),
+                                  .color = dl2_part_codec_color(study, v),
                                   .bars = "1:2:3"};
         for (size_t p = 0; p < count; p++)
             if (strcmp(study->variants[pairs[p].variant].codec, codec) == 0)
@@ -66,7 +66,7 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     struct dl2_curve subsets = {.plot = &plot,
                                 .name = "subset",
                                 .title = "fewer images, as they were",
-                                .colour = DL2_PLOT_INK,
+                                .color = DL2_PLOT_INK,
                                 .bars = "1:2:3"};
     for (size_t p = 0; p < count; p++)
         add_point(&subsets, kind, pairs[p].subset_percent, &pairs[p].subset_accuracy,

@@ -68,7 +68,7 @@ static bool add_frame(struct dl2_plot *plot, const struct rate_view *view)
         codec = variant->codec;
         snprintf(label, sizeof label, "%d", variant->quality);
         dl2_plot_point(plot, variant->bits_per_pixel, value_of(view, v, values), joined,
-                       variant->quality ? label : variant->name, dl2_part_codec_colour(study, v));
+                       variant->quality ? label : variant->name, dl2_part_codec_color(study, v));
     }
     dl2_plot_labels(plot);
     return true;
@@ -96,11 +96,11 @@ static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_
         return;
     if (view->spread) {
         dl2_plot_curve(plot, "using 1:2:4:5 with yerrorbars linecolor rgb '%s' pointtype 0 notitle",
-                       curve.colour);
+                       curve.color);
         dl2_plot_curve(plot,
                        "using 1:2:6:7 with yerrorbars linecolor rgb '%s' linewidth 5 pointtype 0 "
                        "notitle",
-                       curve.colour);
+                       curve.color);
     } else {
         dl2_curve_draw_band(&curve, "1:4:5", 0.25);
     }

@@ -48,7 +48,7 @@ static void write_falls(json_t *text, const struct dl2_page *page)
     if (found)
         dl2_block_say(text, "%s",
                       dl2_accuracy_words(dl2_study_accuracy(page->study),
-                                         ": neighbours that fall count as one accuracy in "
+                                         ": neighbors that fall count as one accuracy in "
                                          "their middle, at the smaller size (isotonic "
                                          "regression)."));
 }

@@ -18,7 +18,7 @@ enum { MAX_AXES = 8, MAX_LABELS = 12, MAX_CHARACTERS = 12 };
 
 /* How each outcome is drawn. */
 static const struct {
-    const char *title, *colour;
+    const char *title, *color;
     double width;
 } looks[DL2_SEARCHED_OUTCOMES] = {
     [DL2_SEARCHED_STOPPED] = {"stopped", DL2_PLOT_AXIS, 1},
@@ -51,12 +51,12 @@ static void add_curves(struct dl2_plot *plot, const struct dl2_search_results *s
     if (!drawn)
         return;
     dl2_plot_curve(plot, "using 1:2 with lines linecolor rgb '%s' linewidth %g title '%s'",
-                   looks[outcome].colour, looks[outcome].width, looks[outcome].title);
+                   looks[outcome].color, looks[outcome].width, looks[outcome].title);
     dl2_plot_curve(
         plot,
         "using 1:($3 == 1 ? $2 : NaN) with points linecolor rgb '%s' pointtype %d pointsize "
         "%g notitle",
-        looks[outcome].colour, outcome == DL2_SEARCHED_STOPPED ? 2 : 7,
+        looks[outcome].color, outcome == DL2_SEARCHED_STOPPED ? 2 : 7,
         outcome == DL2_SEARCHED_TRAINED ? 0.4 : 0.7);
 }
 
@@ -142,7 +142,7 @@ static void add_lines(struct dl2_plot *plot, const struct dl2_search_results *se
     }
     if (drawn)
         dl2_plot_curve(plot, "using 1:2 with lines linecolor rgb '%s' linewidth %g title '%s'",
-                       looks[outcome].colour, looks[outcome].width, looks[outcome].title);
+                       looks[outcome].color, looks[outcome].width, looks[outcome].title);
 }
 
 static void set_coordinates(struct dl2_plot *plot, const struct dl2_search_axis *axes, size_t count,

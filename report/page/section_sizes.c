@@ -45,7 +45,7 @@ static const char *entropy_coding_of(const struct dl2_study_variant *variant)
     const char *tables = dl2_json_get_text(encoder, "huffman_tables", NULL);
     static const char *const words[][2] = {
         {"standard", "Huffman, standard tables"},
-        {"optimised", "Huffman, a file's own tables"},
+        {"optimized", "Huffman, a file's own tables"},
         {"smaller", "Huffman, standard tables or a file's own, whichever are smaller"}};
     if (json_is_true(json_object_get(encoder, "progressive")))
         return "Huffman, progressive, a file's own tables";

@@ -11,7 +11,7 @@ enum { MAX_BINS = 1000, HISTOGRAM_HEIGHT = 240 };
 static const struct histogram {
     const char *figures, *title, *axis;
 } histograms[] = {
-    {"quality", "Quality of the JPEG files", "quality by their quantisation tables"},
+    {"quality", "Quality of the JPEG files", "quality by their quantization tables"},
     {"bits_per_pixel", "Compression of the files", "bits per pixel"},
     {"width", "Widths of the images", "pixels"},
     {"height", "Heights of the images", "pixels"},

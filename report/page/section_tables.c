@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The quantisation tables that were fitted (make study-tables), as pictures. */
+/* The quantization tables that were fitted (make study-tables), as pictures. */
 #include "common/file.h"
 #include "common/json.h"
 #include "report/page/parts.h"
@@ -86,7 +86,7 @@ static void write_kind(const struct dl2_page *page, json_t *section, const char 
 
 void dl2_section_tables(const struct dl2_page *page, json_t *section)
 {
-    dl2_block_set(section, "heading", "Fitted quantisation tables");
+    dl2_block_set(section, "heading", "Fitted quantization tables");
     write_kind(page, section, "pipeline");
     write_kind(page, section, "network");
 }

@@ -18,7 +18,7 @@ enum { PANEL_HEIGHT = 88, PANEL_STEP = 110, PANELS = 6, CURVES = 13 };
 static const struct {
     struct dl2_timeline_figure figure;
     int panel;
-    const char *title, *colour;
+    const char *title, *color;
 } curves[CURVES] = {
     {{"images", 1, .is_rate = true}, 0, "", DL2_PLOT_BLUE},
     {{"cpu_percent", 0}, 1, "process", DL2_PLOT_BLUE},
@@ -115,7 +115,7 @@ static void draw_panel(struct dl2_plot *plot, int p, int top, const double most[
     for (size_t c = 0; c < CURVES; c++)
         if (isfinite(most[c]) && curves[c].panel == p)
             dl2_plot_curve(plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 title '%s'", c + 2,
-                           curves[c].colour, curves[c].title);
+                           curves[c].color, curves[c].title);
     dl2_plot_script(plot, "\n");
 }
 

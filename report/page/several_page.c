@@ -55,7 +55,7 @@ static void label_rows(struct dl2_plot *plot, const struct dl2_several_studies *
 
 /* A variant's studies and their mean, from `row` on. */
 static void add_variant(struct dl2_plot *plot, const struct dl2_shared_variant *variant,
-                        const char *colour, size_t row)
+                        const char *color, size_t row)
 {
     dl2_plot_block(plot, variant->name);
     for (size_t i = 0; i < variant->count; i++) {
@@ -78,7 +78,7 @@ static void add_variant(struct dl2_plot *plot, const struct dl2_shared_variant *
     dl2_plot_curve(plot,
                    "using 1:4:2 with xerrorbars linecolor rgb '%s' linewidth 3 pointtype 13 "
                    "pointsize 0.9 notitle",
-                   colour);
+                   color);
 }
 
 static void forest_plot(struct dl2_part_figures *figures, const struct dl2_several_studies *several,
@@ -108,7 +108,7 @@ static void forest_plot(struct dl2_part_figures *figures, const struct dl2_sever
     for (size_t v = 0; v < network->variant_count; v++) {
         const struct dl2_shared_variant *variant = &network->variants[v];
         codecs += v && strcmp(variant->codec, variant[-1].codec) != 0;
-        add_variant(&plot, variant, dl2_plot_codec_colour(variant->codec, codecs), row);
+        add_variant(&plot, variant, dl2_plot_codec_color(variant->codec, codecs), row);
         row += variant->count + 2;
     }
     dl2_part_figure(figures, &plot, several->network_count > 1 ? network->arch : NULL);

@@ -19,9 +19,9 @@ static struct dl2_words plan_study_tables(struct dl2_study_plan *plan)
 
 static const struct dl2_goal goal_study_tables = {
     .name = "study-tables",
-    .summary = "trainings on JPEGs with libjpeg's quantisation tables and with those of TABLES, at "
+    .summary = "trainings on JPEGs with libjpeg's quantization tables and with those of TABLES, at "
                "equal bytes, and every network validated on every variant (OUT/tables)",
-    .question = "What do fitted quantisation tables save?",
+    .question = "What do fitted quantization tables save?",
     .section = "tables",
     .folders = "tables",
     .defaults = set_tables,

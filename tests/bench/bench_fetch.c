@@ -12,7 +12,7 @@
  * process, system calls included, without WORK), samples a request, and the part that was read
  * ahead.
  *
- * Orders: "shuffled", uniformly; "quasi", chunks of 16 neighbours, shuffled among 16 chunks.
+ * Orders: "shuffled", uniformly; "quasi", chunks of 16 neighbors, shuffled among 16 chunks.
  */
 #include "common/clock.h"
 #include "common/file.h"
@@ -192,7 +192,7 @@ static int measure(const char *root, const char *container, double work, struct 
     char *path = dl2_path_join(root, container);
     int status = dl2_dataset_open(path, &options, &dataset, error);
     for (unsigned i = 0; status == DL2_OK && i < 4; i++)
-        if (!(i & 1) || strcmp(container, "folder")) /* files of their own have no neighbours */
+        if (!(i & 1) || strcmp(container, "folder")) /* files of their own have no neighbors */
             status = compare_ways(dataset, container, i & 1, i & 2, work, error);
     if (dataset)
         dl2_dataset_close(dataset);

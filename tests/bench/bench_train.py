@@ -4,7 +4,7 @@
     bench_train.py ARCH SIZE BATCH THREADS STEPS
 
 SIZE is PIXELS, or FRAMESxPIXELS of clips and volumes. The same networks as network/arch.c (unet and unet3d_small with 3
-classes, of each pixel), the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
+classes, of each pixel), the same work: bytes to normalized floats, forward, backward, SGD, the loss's value.
 """
 import pathlib
 import sys
@@ -102,7 +102,7 @@ def main():
     torch.manual_seed(1)
     layout = torch.channels_last_3d if frames else torch.channels_last
     net = network(arch, frames[0] if frames else 0, pixels, 10).to(memory_format=layout).train()
-    optimiser = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
     images = torch.randint(0, 256, (batch, *frames, pixels, pixels, 3), dtype=torch.uint8)
     labels = torch.randint(0, 10, (batch,))
     if arch in DENSE:
@@ -115,10 +115,10 @@ def main():
         if i == 3:
             started, processor = time.perf_counter(), time.process_time()
         x = images.movedim(-1, 1).float().sub_(mean).div_(std)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss = make_vectors.loss_of(net, x, labels, 0)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         value = loss.item()
     seconds, processor = time.perf_counter() - started, time.process_time() - processor
     print("%.2f images/s, %.1f ms of processor time each, loss %.4f"

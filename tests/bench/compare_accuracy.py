@@ -23,14 +23,14 @@ import dl2.torch
 folder = sys.argv[1]
 seeds, epochs, size = [int(text) for text in sys.argv[2:]] + [3, 12, 64][len(sys.argv) - 2:]
 BATCH = 64
-NORMALISE = [transforms.ToTensor(), transforms.Normalize(dl2.torch.IMAGENET_MEAN, dl2.torch.IMAGENET_STD)]
+NORMALIZE = [transforms.ToTensor(), transforms.Normalize(dl2.torch.IMAGENET_MEAN, dl2.torch.IMAGENET_STD)]
 
 
 def torchvision_loaders(seed):
     train = datasets.ImageFolder(f"{folder}/train", transforms.Compose(
-        [transforms.RandomResizedCrop(size), transforms.RandomHorizontalFlip(), *NORMALISE]))
+        [transforms.RandomResizedCrop(size), transforms.RandomHorizontalFlip(), *NORMALIZE]))
     val = datasets.ImageFolder(f"{folder}/val", transforms.Compose(
-        [transforms.Resize(size * 256 // 224), transforms.CenterCrop(size), *NORMALISE]))
+        [transforms.Resize(size * 256 // 224), transforms.CenterCrop(size), *NORMALIZE]))
     return (torch.utils.data.DataLoader(train, BATCH, shuffle=True, drop_last=True),
             torch.utils.data.DataLoader(val, BATCH))
 

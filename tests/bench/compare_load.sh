@@ -30,7 +30,7 @@ today=${TODAY_PYTHON:-/usr/bin/python3} ffcv=${FFCV_PYTHON:-/usr/bin/python3}
 workers=$(taskset -c "$cores" nproc)
 [ -n "$photos" ] || { photos=$work/made; [ -d "$photos" ] || sh "$here/make_photos.sh" "$photos"; }
 if [ ! -d "$work/source" ]; then
-    copies="1 2 3 4 5 6" # names in turn, so that neighbours in name aren't the same picture
+    copies="1 2 3 4 5 6" # names in turn, so that neighbors in name aren't the same picture
     [ -z "$(find "$photos" -iname '*.jp*g' | head -1)" ] || copies=0
     for copy in $copies; do
         (cd "$photos" && find . -type f ! -name '*.md') | while read -r file; do

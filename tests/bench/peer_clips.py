@@ -110,7 +110,7 @@ def compare(folder, gulp):
         ours = numpy.concatenate([numpy.array(batch.images) for batch in loader])
     assert theirs.shape == ours.shape, (theirs.shape, ours.shape)
     difference = numpy.abs(theirs.astype(numpy.int16) - ours)
-    print(f"gulpio2's pixels and dl2's differ by {difference.mean():.3f} grey levels in the mean, {difference.max()} at most")
+    print(f"gulpio2's pixels and dl2's differ by {difference.mean():.3f} gray levels in the mean, {difference.max()} at most")
     sys.exit(bool(difference.mean() > 0.5))
 
 

@@ -45,9 +45,9 @@ for library in "$bundle"/lib/node/*.so*; do
     defined "$library" | comm -12 - "$work/bundled" >"$work/both"
     [ ! -s "$work/both" ] || fail "the stand-in for ${library##*/} answers for others: $(head -n 3 "$work/both" | tr '\n' ' ')"
 done
-tail -n +2 "$bundle/share/licences/LIBRARIES" | while IFS='	' read -r library package version licence; do
+tail -n +2 "$bundle/share/licenses/LIBRARIES" | while IFS='	' read -r library package version license; do
     [ -e "$bundle/lib/$library" ] || fail "LIBRARIES has $library, which isn't there"
-    case $licence in share/*) [ -s "$bundle/$licence" ] || fail "no licence of $package" ;; esac
+    case $license in share/*) [ -s "$bundle/$license" ] || fail "no license of $package" ;; esac
 done || exit 1
 glibc=$(sed -n 's/.*glibc \([0-9.]*\) or later.*/\1/p' "$bundle/README.bundle")
 [ -n "$glibc" ] || fail "README.bundle names no glibc"

@@ -4,9 +4,9 @@
  * files and all of those in folders. Names each difference; exit status 1 where there are any.
  *
  * For each image, with rectangles in its corners, of odd places and sizes, thin and of one pixel:
- * - pixels, gray or colour: byte for byte those of dl2_image_decode();
+ * - pixels, gray or color: byte for byte those of dl2_image_decode();
  * - planes, and 1/2, 1/4, 1/8: byte for byte those of the whole image decoded likewise;
- * - planes as colour, reduced or not, against the whole image: each sample lies within the range
+ * - planes as color, reduced or not, against the whole image: each sample lies within the range
  *   of the pixels that its filter can reach (and some overshoot), and on average they differ from
  *   the mean of the pixels under them by little more than those do;
  * - of folders, the loader's training crops: byte for byte those of the whole images.
@@ -239,7 +239,7 @@ struct block {
     float mean[3], spread[3];
 };
 
-/* That, and the distance of neighbouring values where there are few. */
+/* That, and the distance of neighboring values where there are few. */
 static double room_for(const struct state *state, const struct block *block, unsigned c)
 {
     const double values = state->bits < 8 ? (double)((1u << state->bits) - 1) : 255;
@@ -285,7 +285,7 @@ static void sum_up_block(const struct dl2_image *whole, const struct dl2_plane *
     }
 }
 
-/* Widens the range of each block by those of its neighbours along one axis. */
+/* Widens the range of each block by those of its neighbors along one axis. */
 static void widen(const struct block *in, struct block *out, uint32_t columns, uint32_t rows,
                   bool down)
 {

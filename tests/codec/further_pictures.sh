@@ -86,14 +86,14 @@ expect 0 dl2-load bench --image-size 32 --split all --epochs 1 moving
 grep -q 'several frames  *2 times' out || fail "$(cat out)"
 
 # PNM: text has the values of the binary file, bits are black where they are 1.
-picture pnm/c/colour.ppm 21 9 6
-{ printf 'P5\n21 9\n255\n'; tail -c 189 pnm/c/colour.ppm | LC_ALL=C tr '!-P' '\200-\257'; } >gray.pgm
-make_file pnm pnm/c/colour.ppm pnm/c/colour
+picture pnm/c/color.ppm 21 9 6
+{ printf 'P5\n21 9\n255\n'; tail -c 189 pnm/c/color.ppm | LC_ALL=C tr '!-P' '\200-\257'; } >gray.pgm
+make_file pnm pnm/c/color.ppm pnm/c/color
 make_file pnm gray.pgm pnm/c/gray
 expect 0 dl2-load check pnm
 expect 0 dl2-transcode --quiet --codec ppm pnm same
 grep -q '"failed": \[\]' same/ppm/dl2-variant.json || fail "$(cat err)"
-cmp pnm/c/colour.ppm same/ppm/c/colour/plain.ppm || fail 'P3 has other values than P6'
+cmp pnm/c/color.ppm same/ppm/c/color/plain.ppm || fail 'P3 has other values than P6'
 tail -c 189 gray.pgm >wanted
 tail -c 189 same/ppm/c/gray/plain.ppm | cmp - wanted || fail 'P2 has other values than P5'
 for name in text packed; do

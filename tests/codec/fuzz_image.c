@@ -23,15 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     int info_status = dl2_image_read_info(data, size, &info, &info_error);
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
-    struct dl2_error colour_error = DL2_ERROR_INIT;
-    const int colour_status = info_status == DL2_OK
-                                  ? dl2_image_read_colour(data, size, &info, &colour, &colour_error)
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
+    struct dl2_error color_error = DL2_ERROR_INIT;
+    const int color_status = info_status == DL2_OK
+                                  ? dl2_image_read_color(data, size, &info, &color, &color_error)
                                   : DL2_OK;
-    if ((colour_status < 0) != (colour_error.message[0] != '\0') ||
-        (colour_status == DL2_OK && colour.form != DL2_COLOUR_SRGB && !*colour.name))
+    if ((color_status < 0) != (color_error.message[0] != '\0') ||
+        (color_status == DL2_OK && color.form != DL2_COLOR_SPACE_SRGB && !*color.name))
         abort();
-    dl2_colour_free(&colour);
+    dl2_color_free(&color);
     /* A failure says why, and is the same for those who don't ask. */
     if ((info_status < 0) != (info_error.message[0] != '\0') ||
         (status < 0) != (error.message[0] != '\0') || (info_status < 0 && status == DL2_OK))

@@ -36,11 +36,11 @@ EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/pa
 
 if HAVE_CMOCKA
 if HAVE_LCMS
-check_PROGRAMS += tests/codec/test_colour
-tests_codec_test_colour_SOURCES = tests/codec/test_colour.c tests/codec/sample_files.c tests/codec/sample_files.h
-tests_codec_test_colour_CFLAGS = $(sample_cflags) $(LCMS_CFLAGS) $(CMOCKA_CFLAGS)
-tests_codec_test_colour_LDADD = libcodec.la $(sample_libs) $(LCMS_LIBS) $(CMOCKA_LIBS)
-TESTS += tests/codec/test_colour
+check_PROGRAMS += tests/codec/test_color
+tests_codec_test_color_SOURCES = tests/codec/test_color.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_color_CFLAGS = $(sample_cflags) $(LCMS_CFLAGS) $(CMOCKA_CFLAGS)
+tests_codec_test_color_LDADD = libcodec.la $(sample_libs) $(LCMS_LIBS) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_color
 endif
 check_PROGRAMS += tests/codec/test_gray
 tests_codec_test_gray_SOURCES = tests/codec/test_gray.c

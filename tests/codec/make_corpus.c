@@ -202,10 +202,10 @@ static void save_jp2(void)
     jp2 = (struct sample_jp2){WIDTH, HEIGHT, 4, image.data, rgb, sizeof rgb - 1, NULL};
     sample_jp2(&jp2, &out);
     save(&out, "jp2/alpha");
-    jp2.colours = cmyk;
+    jp2.colors = cmyk;
     sample_jp2(&jp2, &out);
     save(&out, "jp2/cmyk");
-    jp2.colours = lab;
+    jp2.colors = lab;
     jp2.components = 3;
     sample_jp2(&jp2, &out);
     save(&out, "jp2/lab");

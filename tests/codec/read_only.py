@@ -11,8 +11,8 @@ from PIL import Image, ImageCms
 WIDTH, HEIGHT = 53, 37
 
 
-def bitmap(bits, body, header=40, compression=0, colours=0, palette=b"", masks=b"", height=HEIGHT):
-    info = struct.pack("<IiiHHIIiiII", header, WIDTH, height, 1, bits, compression, 0, 0, 0, colours, 0)
+def bitmap(bits, body, header=40, compression=0, colors=0, palette=b"", masks=b"", height=HEIGHT):
+    info = struct.pack("<IiiHHIIiiII", header, WIDTH, height, 1, bits, compression, 0, 0, 0, colors, 0)
     info += masks if header == 40 else (masks + bytes(header - 40))[:header - 40]
     return b"BM" + struct.pack("<IIII", 0, 0, 14 + len(info) + len(palette), header) + info[4:] + palette + body
 
@@ -21,8 +21,8 @@ def make(folder):
     random = numpy.random.default_rng(7)
     noise = random.integers(0, 256, (HEIGHT, WIDTH, 4), dtype="uint8")
     smooth = numpy.add.outer(numpy.arange(HEIGHT) * 5, numpy.arange(WIDTH) * 2).astype("uint8")
-    colour, gray = Image.fromarray(noise[..., :3]), Image.fromarray(smooth)
-    kinds = {"rgb": colour, "l": gray, "one": gray.convert("1"), "p": colour.convert("P", palette=Image.ADAPTIVE)}
+    color, gray = Image.fromarray(noise[..., :3]), Image.fromarray(smooth)
+    kinds = {"rgb": color, "l": gray, "one": gray.convert("1"), "p": color.convert("P", palette=Image.ADAPTIVE)}
     for name, image in kinds.items():
         for extension in "bmp", "gif", "tif":
             image.save(f"{folder}/{name}-{extension}.{extension}")
@@ -44,18 +44,18 @@ def make(folder):
     with open(f"{folder}/rle8.bmp", "wb") as file:
         file.write(bitmap(8, rows + b"\0\1", compression=1, palette=noise.tobytes()[:1024]))
     kinds["p"].save(f"{folder}/transparent.gif", transparency=9)
-    kinds["p"].save(f"{folder}/animated.gif", save_all=True, append_images=[gray, colour])
+    kinds["p"].save(f"{folder}/animated.gif", save_all=True, append_images=[gray, color])
     for compression in "tiff_lzw", "tiff_adobe_deflate", "packbits":
-        colour.save(f"{folder}/{compression}.tif", compression=compression)
+        color.save(f"{folder}/{compression}.tif", compression=compression)
     gray.convert("1").save(f"{folder}/fax.tif", compression="group4")
     Image.fromarray(numpy.dstack([smooth, smooth[::-1], smooth[:, ::-1]])).save(f"{folder}/jpeg.tif", compression="jpeg")
-    colour.convert("CMYK").save(f"{folder}/cmyk.tif")
+    color.convert("CMYK").save(f"{folder}/cmyk.tif")
     Image.fromarray(noise[..., :3] // 2 + 64).convert("LAB").save(f"{folder}/lab.tif")  # not at the edge of sRGB
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     tags = {bytes(profile[i:i + 4]): i for i in range(132, 132 + 12 * profile[131], 12)}
     red, = struct.unpack(">I", profile[tags[b"rXYZ"] + 4:tags[b"rXYZ"] + 8])
     profile[red + 8:red + 12] = struct.pack(">I", 0x9c18)  # Adobe RGB's X of red
-    colour.save(f"{folder}/profile.tif", icc_profile=bytes(profile))
+    color.save(f"{folder}/profile.tif", icc_profile=bytes(profile))
     body = bytes((3 * WIDTH + 3) // 4 * 4 * HEIGHT)
     file = bytearray(bitmap(24, body, header=124) + profile)
     file[14 + 56:14 + 60] = b"DEBM"
@@ -64,7 +64,7 @@ def make(folder):
         output.write(file)
     Image.fromarray(noise).save(f"{folder}/rgba.tif")
     Image.fromarray(numpy.dstack([smooth, noise[..., 3]]), "LA").save(f"{folder}/la.tif")
-    colour.save(f"{folder}/pages.tif", save_all=True, append_images=[gray])
+    color.save(f"{folder}/pages.tif", save_all=True, append_images=[gray])
 
 
 def expected(path):

@@ -352,8 +352,8 @@ void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out)
     append_u32(&box, options->width);
     append(&box, ihdr_end, sizeof ihdr_end);
     append_box(&header, "ihdr", box.data, box.size);
-    for (size_t at = 0; at < options->colours_size; at += (uint8_t)options->colours[at] + 1u)
-        append_box(&header, "colr", options->colours + at + 1, (uint8_t)options->colours[at]);
+    for (size_t at = 0; at < options->colors_size; at += (uint8_t)options->colors[at] + 1u)
+        append_box(&header, "colr", options->colors + at + 1, (uint8_t)options->colors[at]);
     if (options->palette) {
         box.size = 0;
         append(&box, palette_start, sizeof palette_start);
@@ -427,14 +427,14 @@ static void append_bmp_rle(const struct sample_bmp *bmp, const uint32_t *row, bo
 
 void sample_bmp(const struct sample_bmp *bmp, struct dl2_bytes *out)
 {
-    const uint32_t colours = bmp->bits > 8   ? 0
+    const uint32_t colors = bmp->bits > 8   ? 0
                              : bmp->bits < 3 ? 1u << bmp->bits
                                              : (1u << bmp->bits) - 3;
     out->size = 0;
     append(out, "BM", 2);
     append_4(out, 0, false);
     append_4(out, 0, false);
-    append_4(out, 14 + 40 + 4 * colours, false);
+    append_4(out, 14 + 40 + 4 * colors, false);
     append_4(out, 40, false);
     append_4(out, bmp->width, false);
     append_4(out, bmp->top_down ? -bmp->height : bmp->height, false);
@@ -443,9 +443,9 @@ void sample_bmp(const struct sample_bmp *bmp, struct dl2_bytes *out)
     append_4(out, !bmp->rle ? 0 : bmp->bits == 8 ? 1 : 2, false);
     for (int i = 0; i < 3; i++)
         append_4(out, 0, false);
-    append_4(out, colours, false);
+    append_4(out, colors, false);
     append_4(out, 0, false);
-    for (uint32_t i = 0; i < colours; i++)
+    for (uint32_t i = 0; i < colors; i++)
         append(out, (uint8_t[]){(uint8_t)(255 - i), (uint8_t)(2 * i), (uint8_t)i, 0}, 4);
     for (uint32_t i = 0; i < bmp->height; i++) {
         const uint32_t y = bmp->top_down ? i : bmp->height - 1 - i;
@@ -490,7 +490,7 @@ void sample_gif(const struct sample_gif *gif, struct dl2_bytes *out)
     append(out, "GIF89a", 6);
     append_2(out, gif->width + 2, false);
     append_2(out, gif->height + 1, false);
-    append(out, (uint8_t[]){0xf6, 0, 0}, 3); /* 128 colours */
+    append(out, (uint8_t[]){0xf6, 0, 0}, 3); /* 128 colors */
     for (int i = 0; i < 128; i++)
         append(out, (uint8_t[]){(uint8_t)i, (uint8_t)(2 * i), (uint8_t)(255 - i)}, 3);
     for (uint32_t image = 0; image < gif->images; image++) {

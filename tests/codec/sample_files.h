@@ -22,7 +22,7 @@ void sample_jpeg_with_exif(const struct dl2_bytes *jpeg, int orientation, struct
 /* What libjpeg makes of an image with its defaults, as cjpeg would at this quality. */
 void sample_plain_jpeg(const struct dl2_image *image, int quality, struct dl2_bytes *out);
 
-/* JPEG files of colour images that few programs write: RGB as it is, the second and third component
+/* JPEG files of color images that few programs write: RGB as it is, the second and third component
  * at 1 / `across` of the first one's width; and arithmetic codes. */
 void sample_rare_jpeg(const struct dl2_image *image, bool rgb, int across, bool arithmetic,
                       struct dl2_bytes *out);
@@ -31,7 +31,7 @@ void sample_rare_jpeg(const struct dl2_image *image, bool rgb, int across, bool 
 void sample_cmyk_jpeg(const uint8_t inks[4], bool adobe, struct dl2_bytes *out);
 
 /*
- * PNG of any colour type and depth: `samples` are height rows of width pixels with the colour
+ * PNG of any color type and depth: `samples` are height rows of width pixels with the color
  * type's channels, one uint16_t a sample whatever the depth. A palette image has the palette (i, 2
  * i, 255 - i), and where `transparent` is not negative that entry (of a gray image: that value) is
  * transparent. Orientation 0: no eXIf.
@@ -55,21 +55,21 @@ void sample_webp_with_filtered_alpha(const uint8_t *rgba, int width, int height,
 
 /*
  * Lossless JP2 with three resolutions: `samples` are height rows of width pixels with `components`
- * bytes each. `colours`: the colour specification boxes' contents, one behind the other, each with
+ * bytes each. `colors`: the color specification boxes' contents, one behind the other, each with
  * a byte in front that has its length. A palette has 256 entries of three bytes, for one component.
  */
 struct sample_jp2 {
     uint32_t width, height, components;
     const uint8_t *samples;
-    const char *colours;
-    size_t colours_size;
+    const char *colors;
+    size_t colors_size;
     const uint8_t *palette;
 };
 void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out);
 
 /*
  * BMP with a header of 40 bytes, of any of its depths: `numbers` are height rows of width pixels,
- * one uint32_t a pixel whatever the depth. A palette has the colours (i, 2 i, 255 - i), three fewer
+ * one uint32_t a pixel whatever the depth. A palette has the colors (i, 2 i, 255 - i), three fewer
  * of them than the depth allows. `rle`: runs and literals; the third pixel of the second row is
  * stepped over, which makes it 0.
  */
@@ -82,7 +82,7 @@ void sample_bmp(const struct sample_bmp *options, struct dl2_bytes *out);
 
 /*
  * GIF on a canvas that is two pixels wider and one higher than its images, which begin at (1, 1):
- * `numbers` are height rows of width pixels, 0 to 126; colour i is (i, 2 i, 255 - i). `transparent`
+ * `numbers` are height rows of width pixels, 0 to 126; color i is (i, 2 i, 255 - i). `transparent`
  * is a number, or negative.
  */
 struct sample_gif {

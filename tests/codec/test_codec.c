@@ -583,7 +583,7 @@ static void png_of_every_kind_becomes_8_bits(void **state)
 }
 #endif
 
-static void expect_colour(const uint8_t *pixel, int red, int green, int blue)
+static void expect_color(const uint8_t *pixel, int red, int green, int blue)
 {
     assert_int_equal(pixel[0], red);
     assert_int_equal(pixel[1], green);
@@ -598,7 +598,7 @@ static void bmp_of_every_kind(void **state)
     for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
         for (int kind = 0; kind < (depths[d] == 4 || depths[d] == 8 ? 3 : 2); kind++) {
             const uint32_t bits = depths[d],
-                           colours = bits < 3 ? 1u << bits : (1u << bits % 32) - 3;
+                           colors = bits < 3 ? 1u << bits : (1u << bits % 32) - 3;
             uint32_t numbers[PIXELS];
             for (uint32_t i = 0; i < PIXELS; i++)
                 numbers[i] = i * 2654435761u & (uint32_t)((UINT64_C(1) << bits) - 1);
@@ -617,15 +617,15 @@ static void bmp_of_every_kind(void **state)
             for (uint32_t i = 0; i < PIXELS; i++) {
                 const int n = (int)numbers[i];
                 const uint32_t v = numbers[i];
-                if (bits <= 8 && v >= colours)
-                    expect_colour(out.data + 3 * i, n, n, n);
+                if (bits <= 8 && v >= colors)
+                    expect_color(out.data + 3 * i, n, n, n);
                 else if (bits <= 8)
-                    expect_colour(out.data + 3 * i, n, 2 * n & 255, 255 - n);
+                    expect_color(out.data + 3 * i, n, 2 * n & 255, 255 - n);
                 else if (bits == 16)
-                    expect_colour(out.data + 3 * i, (int)((v >> 10 & 31) * 255 / 31),
+                    expect_color(out.data + 3 * i, (int)((v >> 10 & 31) * 255 / 31),
                                   (int)((v >> 5 & 31) * 255 / 31), (int)((v & 31) * 255 / 31));
                 else
-                    expect_colour(out.data + 3 * i, v >> 16 & 255, v >> 8 & 255, v & 255);
+                    expect_color(out.data + 3 * i, v >> 16 & 255, v >> 8 & 255, v & 255);
             }
             /* The last row's filling and the end of an RLE image may be missing, not pixels. */
             for (size_t size = 0; size + 8 < file.size; size++)
@@ -658,9 +658,9 @@ static void gif_has_its_first_image(void **state)
                 const int n = inside ? numbers[(y - 1) * WIDTH + x - 1] : -1;
                 const uint8_t *pixel = out.data + y * out.stride + 3 * x;
                 if (n < 0 || n == transparent)
-                    expect_colour(pixel, 1, 2, 3);
+                    expect_color(pixel, 1, 2, 3);
                 else
-                    expect_colour(pixel, n, 2 * n & 255, 255 - n);
+                    expect_color(pixel, n, 2 * n & 255, 255 - n);
             }
         for (size_t size = 0; gif.images == 1 && size + 4 < file.size; size++)
             assert_true(decode_status(file.data, size, &as_is) < 0);
@@ -671,26 +671,26 @@ static void gif_has_its_first_image(void **state)
 #ifdef HAVE_TIFF
 /* The samples themselves, over 10 of 255, upright. */
 static void expect_tiff_at_16_bits(const struct sample_tiff *tiff,
-                                   const struct dl2_decode_options *over, uint32_t colours)
+                                   const struct dl2_decode_options *over, uint32_t colors)
 {
     struct dl2_deep_image deep = {.width = 0};
     assert_int_equal(dl2_image_decode_deep(file.data, file.size, over, &deep, NULL),
                      tiff->bits == 16);
-    for (uint32_t i = 0; i < tiff->width * tiff->height * colours && tiff->bits == 16; i++) {
-        const uint32_t x = i / colours % tiff->width, y = i / colours / tiff->width;
-        const uint16_t *pixel = tiff->samples + (size_t)(i / colours) * tiff->channels;
-        const double alpha = tiff->channels == colours ? 1 : pixel[colours] / 65535.0;
-        const double wanted = pixel[i % colours] * alpha + 2570 * (1 - alpha);
+    for (uint32_t i = 0; i < tiff->width * tiff->height * colors && tiff->bits == 16; i++) {
+        const uint32_t x = i / colors % tiff->width, y = i / colors / tiff->width;
+        const uint16_t *pixel = tiff->samples + (size_t)(i / colors) * tiff->channels;
+        const double alpha = tiff->channels == colors ? 1 : pixel[colors] / 65535.0;
+        const double wanted = pixel[i % colors] * alpha + 2570 * (1 - alpha);
         const bool turned = tiff->orientation == 6;
         const uint16_t *row = dl2_deep_row(&deep, turned ? x : y);
         const uint32_t column = turned ? tiff->height - 1 - y : x;
         assert_int_equal(deep.width, turned ? tiff->height : tiff->width);
-        assert_true(fabs(row[column * colours + i % colours] - wanted) <= 0.5 + 1e-9);
+        assert_true(fabs(row[column * colors + i % colors] - wanted) <= 0.5 + 1e-9);
     }
     dl2_bytes_free(&deep.bytes);
 }
 
-/* Gray and colour, 8 and 16 bits, with opacities and without, in both byte orders, upright. */
+/* Gray and color, 8 and 16 bits, with opacities and without, in both byte orders, upright. */
 static void tiff_has_its_first_page(void **state)
 {
     enum { WIDTH = 7, HEIGHT = 5, SAMPLES = WIDTH * HEIGHT * 4 };
@@ -698,7 +698,7 @@ static void tiff_has_its_first_page(void **state)
     uint16_t samples[SAMPLES];
     for (int kind = 0; kind < 16; kind++) {
         const int bits = kind & 1 ? 16 : 8, channels = kind / 2 % 4 + 1,
-                  colours = channels > 2 ? 3 : 1;
+                  colors = channels > 2 ? 3 : 1;
         for (uint32_t i = 0; i < SAMPLES; i++)
             samples[i] = (uint16_t)(i * 2654435761u >> 16) >> (16 - bits);
         const struct sample_tiff tiff = {WIDTH,          HEIGHT,       (uint32_t)channels,
@@ -707,7 +707,7 @@ static void tiff_has_its_first_page(void **state)
         struct dl2_image_info info;
         sample_tiff(&tiff, &file);
         assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
-        assert_int_equal(info.channels, colours);
+        assert_int_equal(info.channels, colors);
         assert_int_equal(info.bits, bits);
         assert_true(info.has_more == (kind / 8 > 0));
         assert_true(info.alpha == (channels % 2 == 0));
@@ -716,21 +716,21 @@ static void tiff_has_its_first_page(void **state)
         assert_int_equal(out.width, tiff.orientation == 6 ? HEIGHT : WIDTH);
         for (int y = 0; y < HEIGHT; y++)
             for (int x = 0; x < WIDTH; x++)
-                for (int c = 0; c < colours; c++) {
+                for (int c = 0; c < colors; c++) {
                     const uint16_t *pixel = samples + (y * WIDTH + x) * channels;
                     const size_t at =
                         tiff.orientation == 6
-                            ? (size_t)x * out.stride + (size_t)((HEIGHT - 1 - y) * colours)
-                            : (size_t)y * out.stride + (size_t)(x * colours);
+                            ? (size_t)x * out.stride + (size_t)((HEIGHT - 1 - y) * colors)
+                            : (size_t)y * out.stride + (size_t)(x * colors);
                     const double scale = bits == 16 ? 257 : 1;
-                    const double alpha = channels % 2 ? 1 : pixel[colours] / scale / 255;
+                    const double alpha = channels % 2 ? 1 : pixel[colors] / scale / 255;
                     const double wanted = pixel[c] / scale * alpha + 10 * (1 - alpha);
                     if (fabs(out.data[at + (size_t)c] - wanted) >
                         (bits == 16 || alpha < 1 ? 1.5 : 0))
                         fail_msg("kind %d: %d instead of %g", kind, out.data[at + (size_t)c],
                                  wanted);
                 }
-        expect_tiff_at_16_bits(&tiff, &over, (uint32_t)colours);
+        expect_tiff_at_16_bits(&tiff, &over, (uint32_t)colors);
         for (size_t size = 0; tiff.pages == 1 && size < file.size; size++)
             assert_true(decode_status(file.data, size, &as_is) < 0);
     }
@@ -776,53 +776,53 @@ static void cmyk_is_converted(void **state)
 }
 
 #ifdef HAVE_JP2
-/* A colour specification of a number, with its length; behind it a profile of `type`. */
+/* A color specification of a number, with its length; behind it a profile of `type`. */
 #define NUMBERED(number) "\7\1\0\0\0\0\0" number
 #define PROFILE(method, type)                                                                      \
     "\x17" method "\0\0"                                                                           \
     "0123456789abcdef" type
 #define U32(byte) "\0\0\0" byte
 
-struct jp2_colour {
-    const char *colours;
+struct jp2_color {
+    const char *colors;
     size_t size;
     uint32_t components;
     uint8_t sample[4], rgb[3];
 };
 
-#define COLOURS(text) text, sizeof(text) - 1
+#define COLORS(text) text, sizeof(text) - 1
 
-static void make_jp2(const struct jp2_colour *colour)
+static void make_jp2(const struct jp2_color *color)
 {
     enum { SIDE = 8 };
     uint8_t samples[SIDE * SIDE * 4];
-    for (size_t i = 0; i < (size_t)SIDE * SIDE * colour->components; i++)
-        samples[i] = colour->sample[i % colour->components];
-    const struct sample_jp2 jp2 = {SIDE,         SIDE, colour->components, samples, colour->colours,
-                                   colour->size, NULL};
+    for (size_t i = 0; i < (size_t)SIDE * SIDE * color->components; i++)
+        samples[i] = color->sample[i % color->components];
+    const struct sample_jp2 jp2 = {SIDE,         SIDE, color->components, samples, color->colors,
+                                   color->size, NULL};
     sample_jp2(&jp2, &file);
 }
 
-/* CIELab of colours of sRGB: Lindbloom's calculator. */
-static void jp2_colours_are_converted(void **state)
+/* CIELab of colors of sRGB: Lindbloom's calculator. */
+static void jp2_colors_are_converted(void **state)
 {
-    static const struct jp2_colour cases[] = {
-        {COLOURS(NUMBERED("\x10")), 3, {200, 100, 50}, {200, 100, 50}},
-        {COLOURS(NUMBERED("\x11")), 1, {77}, {77, 77, 77}},
-        {COLOURS(NUMBERED("\x12")), 3, {100, 128, 228}, {240, 29, 100}},
-        {COLOURS(PROFILE("\2", "RGB ")), 3, {200, 100, 50}, {200, 100, 50}},
+    static const struct jp2_color cases[] = {
+        {COLORS(NUMBERED("\x10")), 3, {200, 100, 50}, {200, 100, 50}},
+        {COLORS(NUMBERED("\x11")), 1, {77}, {77, 77, 77}},
+        {COLORS(NUMBERED("\x12")), 3, {100, 128, 228}, {240, 29, 100}},
+        {COLORS(PROFILE("\2", "RGB ")), 3, {200, 100, 50}, {200, 100, 50}},
         /* Inks, by number, and behind what is not for every reader, and by profiles alone. */
-        {COLOURS(NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
-        {COLOURS(PROFILE("\3", "CMYK") NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
-        {COLOURS("\7\5\0\0\0\0\0\0" NUMBERED("\x0c")), 4, {255, 0, 0, 0}, {0, 255, 255}},
-        {COLOURS(PROFILE("\2", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
-        {COLOURS(PROFILE("\3", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLORS(NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLORS(PROFILE("\3", "CMYK") NUMBERED("\x0c")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLORS("\7\5\0\0\0\0\0\0" NUMBERED("\x0c")), 4, {255, 0, 0, 0}, {0, 255, 255}},
+        {COLORS(PROFILE("\2", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
+        {COLORS(PROFILE("\3", "CMYK")), 4, {0, 0, 128, 100}, {155, 155, 77}},
         /* L*, a*, b*: white, red and green under D50; red under D65 with ranges of its own. */
-        {COLOURS(NUMBERED("\x0e")), 3, {255, 128, 96}, {255, 255, 255}},
-        {COLOURS(NUMBERED("\x0e")), 3, {128, 128, 96}, {120, 120, 120}},
-        {COLOURS(NUMBERED("\x0e")), 3, {138, 249, 185}, {255, 0, 0}},
-        {COLOURS(NUMBERED("\x0e")), 3, {224, 9, 199}, {0, 255, 0}},
-        {COLOURS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
+        {COLORS(NUMBERED("\x0e")), 3, {255, 128, 96}, {255, 255, 255}},
+        {COLORS(NUMBERED("\x0e")), 3, {128, 128, 96}, {120, 120, 120}},
+        {COLORS(NUMBERED("\x0e")), 3, {138, 249, 185}, {255, 0, 0}},
+        {COLORS(NUMBERED("\x0e")), 3, {224, 9, 199}, {0, 255, 0}},
+        {COLORS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
                      U32("\x80") "\0D65"),
          3,
          {136, 208, 195},
@@ -838,20 +838,20 @@ static void jp2_colours_are_converted(void **state)
     }
 }
 
-static void jp2_colours_are_refused_by_name(void **state)
+static void jp2_colors_are_refused_by_name(void **state)
 {
     static const struct {
-        struct jp2_colour colour;
+        struct jp2_color color;
         const char *name;
     } cases[] = {
-        {{COLOURS(NUMBERED("\x18")), 3, {1, 2, 3}, {0}}, "e-YCC"},
-        {{COLOURS(NUMBERED("\x0d")), 4, {1, 2, 3, 4}, {0}}, "YCCK"},
-        {{COLOURS(NUMBERED("\x63")), 3, {1, 2, 3}, {0}}, "number 99"},
-        {{COLOURS(PROFILE("\2", "Lab ")), 3, {1, 2, 3}, {0}}, "CIELab"},
-        {{COLOURS(PROFILE("\2", "6CLR")), 3, {1, 2, 3}, {0}}, "6CLR"},
-        {{COLOURS(NUMBERED("\x0c")), 3, {1, 2, 3}, {0}}, "CMYK of 3 components"},
-        {{COLOURS(NUMBERED("\x0e")), 4, {1, 2, 3, 4}, {0}}, "CIELab of 4 components"},
-        {{COLOURS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
+        {{COLORS(NUMBERED("\x18")), 3, {1, 2, 3}, {0}}, "e-YCC"},
+        {{COLORS(NUMBERED("\x0d")), 4, {1, 2, 3, 4}, {0}}, "YCCK"},
+        {{COLORS(NUMBERED("\x63")), 3, {1, 2, 3}, {0}}, "number 99"},
+        {{COLORS(PROFILE("\2", "Lab ")), 3, {1, 2, 3}, {0}}, "CIELab"},
+        {{COLORS(PROFILE("\2", "6CLR")), 3, {1, 2, 3}, {0}}, "6CLR"},
+        {{COLORS(NUMBERED("\x0c")), 3, {1, 2, 3}, {0}}, "CMYK of 3 components"},
+        {{COLORS(NUMBERED("\x0e")), 4, {1, 2, 3, 4}, {0}}, "CIELab of 4 components"},
+        {{COLORS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
                       U32("\x80") "\0\0SA"),
           3,
           {1, 2, 3},
@@ -861,7 +861,7 @@ static void jp2_colours_are_refused_by_name(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_image_info info;
-        make_jp2(&cases[i].colour);
+        make_jp2(&cases[i].color);
         assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL),
                          DL2_ERR_UNSUPPORTED);
         assert_int_equal(dl2_image_decode(file.data, file.size, &as_is, &out, &scratch, &error),
@@ -877,8 +877,8 @@ static void jp2_channels_have_their_meaning(void **state)
     static const uint8_t definitions[] = "\0\0\0\x22"
                                          "cdef\0\4\0\0\0\0\0\1\0\1\0\0\0\2\0\2\0\0\0\3\0\3";
     static const uint8_t kinds[][2] = {{0, 1}, {0, 2}, {0xff, 0xff}};
-    static const struct jp2_colour infrared = {
-        COLOURS(NUMBERED("\x10")), 4, {200, 100, 50, 0}, {200, 100, 50}};
+    static const struct jp2_color infrared = {
+        COLORS(NUMBERED("\x10")), 4, {200, 100, 50, 0}, {200, 100, 50}};
     for (size_t i = 0; i <= sizeof kinds / sizeof *kinds; i++) {
         struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
         struct dl2_image_info info;
@@ -939,10 +939,10 @@ static void pnm_headers(void **state)
 
 static void channels_are_converted_on_request(void **state)
 {
-    static const char colour[] = "P6 2 1 255\n\377\0\0\12\24\36";
+    static const char color[] = "P6 2 1 255\n\377\0\0\12\24\36";
     static const char gray[] = "P5 2 1 255\n\7\377";
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
-    struct dl2_bytes text = {(uint8_t *)(uintptr_t)colour, sizeof colour - 1, 0};
+    struct dl2_bytes text = {(uint8_t *)(uintptr_t)color, sizeof color - 1, 0};
     options.channels = 1;
     decode_ok(&text, &options, &out);
     assert_int_equal(out.channels, 1);
@@ -1011,8 +1011,8 @@ int main(void)
 #endif
         TEST(cmyk_is_converted),
 #ifdef HAVE_JP2
-        TEST(jp2_colours_are_converted),
-        TEST(jp2_colours_are_refused_by_name),
+        TEST(jp2_colors_are_converted),
+        TEST(jp2_colors_are_refused_by_name),
         TEST(jp2_channels_have_their_meaning),
 #endif
         TEST(pnm_headers),

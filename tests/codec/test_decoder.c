@@ -498,7 +498,7 @@ static void a_decoder_forgets(void **state)
     request.height = 48;
     open_ok(&jpeg, &info);
     decode_ok(&request, &raster);
-    /* The same without its quantisation tables. */
+    /* The same without its quantization tables. */
     dl2_bytes_append(&bare, jpeg.data, 2, NULL);
     for (size_t at = 2; at < jpeg.size;) {
         const size_t length = 2 + (size_t)(jpeg.data[at + 2] << 8 | jpeg.data[at + 3]);

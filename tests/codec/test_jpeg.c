@@ -41,14 +41,14 @@ static size_t find_variants(unsigned flags[4])
     return count;
 }
 
-enum huffman { STANDARD, OPTIMISED, REVERSED, SKEWED, HUFFMANS };
+enum huffman { STANDARD, OPTIMIZED, REVERSED, SKEWED, HUFFMANS };
 
 struct recipe {
     uint32_t width, height;
     bool gray, noise;
     int h, v; /* sampling factors of the luma */
     int quality;
-    bool extended; /* quantisation steps above 255, so SOF1 */
+    bool extended; /* quantization steps above 255, so SOF1 */
     enum huffman huffman;
     unsigned interval;
 };
@@ -115,7 +115,7 @@ static void make_jpeg(const struct recipe *recipe)
     jpeg_set_quality(&cinfo, recipe->quality, !recipe->extended);
     cinfo.comp_info[0].h_samp_factor = recipe->gray ? 1 : recipe->h;
     cinfo.comp_info[0].v_samp_factor = recipe->gray ? 1 : recipe->v;
-    cinfo.optimize_coding = recipe->huffman == OPTIMISED;
+    cinfo.optimize_coding = recipe->huffman == OPTIMIZED;
     for (int i = 0; i < 2 && recipe->huffman == REVERSED; i++) {
         reverse_symbols(cinfo.ac_huff_tbl_ptrs[i]);
         reverse_symbols(cinfo.dc_huff_tbl_ptrs[i]);
@@ -320,8 +320,8 @@ static void windows_are_as_wide_as_pays(void **state)
 {
     const struct recipe
         small = {.width = 60, .height = 50, .h = 2, .v = 2, .quality = 80},
-        other = {.width = 60, .height = 50, .h = 2, .v = 2, .quality = 20, .huffman = OPTIMISED},
-        large = {.width = 600, .height = 500, .h = 1, .v = 1, .quality = 95, .huffman = OPTIMISED};
+        other = {.width = 60, .height = 50, .h = 2, .v = 2, .quality = 20, .huffman = OPTIMIZED},
+        large = {.width = 600, .height = 500, .h = 1, .v = 1, .quality = 95, .huffman = OPTIMIZED};
     static const unsigned windows[] = {DL2_JPEG_NARROW, DL2_JPEG_WINDOW, DL2_JPEG_NARROW,
                                        DL2_JPEG_WINDOW, DL2_JPEG_WINDOW, DL2_JPEG_WINDOW};
     const struct recipe *const recipes[] = {&small, &small, &other, &small, &other, &large};
@@ -452,7 +452,7 @@ static uint8_t clipped(int value)
 }
 
 /* All chroma, by libjpeg's formulas (jdcolor.c). */
-static void colours_are_converted(void **state)
+static void colors_are_converted(void **state)
 {
     enum { HALF = 1 << 15, COUNT = 256 + 7 };
     unsigned flags[4];
@@ -482,7 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variants_agree),
-        cmocka_unit_test(colours_are_converted),
+        cmocka_unit_test(colors_are_converted),
         TEST(any_shape),
         TEST(any_quality_and_table),
         TEST(large_images),

@@ -87,7 +87,7 @@ static void compare(const struct dl2_encode_options *options, const int *qualiti
     unsetenv("DL2_JPEG");
 }
 
-/* With the standard Huffman tables; with optimised ones, and the smaller of both, in one of the
+/* With the standard Huffman tables; with optimized ones, and the smaller of both, in one of the
  * samplings, by turns. */
 static void all_samplings(const int *qualities, size_t count)
 {
@@ -320,7 +320,7 @@ static void standard_tables_can_be_the_smaller(void **state)
 {
     struct jpeg_compress_struct cinfo;
     struct jpeg_error_mgr manager;
-    static struct dl2_jpeg_coders standard, optimised;
+    static struct dl2_jpeg_coders standard, optimized;
     static struct dl2_jpeg_counts counts;
     cinfo.err = jpeg_std_error(&manager);
     jpeg_create_compress(&cinfo);
@@ -338,13 +338,13 @@ static void standard_tables_can_be_the_smaller(void **state)
                     lists[t][tables[t]->huffval[next++]] = (uint64_t)1 << (20 - length);
         dl2_jpeg_coder_set(&standard.dc, tables[0]);
         dl2_jpeg_coder_set(&standard.ac, tables[1]);
-        dl2_jpeg_coders_optimise(&optimised, &counts);
+        dl2_jpeg_coders_optimize(&optimized, &counts);
         assert_true(dl2_jpeg_coders_bits(&standard, &counts) <=
-                    dl2_jpeg_coders_bits(&optimised, &counts));
+                    dl2_jpeg_coders_bits(&optimized, &counts));
         counts.ac[0x11] *= 8;
-        dl2_jpeg_coders_optimise(&optimised, &counts);
+        dl2_jpeg_coders_optimize(&optimized, &counts);
         assert_true(dl2_jpeg_coders_bits(&standard, &counts) >
-                    dl2_jpeg_coders_bits(&optimised, &counts));
+                    dl2_jpeg_coders_bits(&optimized, &counts));
     }
     jpeg_destroy_compress(&cinfo);
 }
@@ -371,7 +371,7 @@ static void long_codes_are_limited(void **state)
 }
 
 /* Division by multiplication, for all steps and coefficients that there can be. */
-static void quantisation_divides(void **state)
+static void quantization_divides(void **state)
 {
     static _Alignas(64) int16_t block[64];
     static struct dl2_jpeg_divisors divisors;
@@ -388,7 +388,7 @@ static void quantisation_divides(void **state)
             for (int first = -8256; first < 8256; first += 64) {
                 for (int i = 0; i < 64; i++)
                     block[i] = (int16_t)(first + i);
-                const uint64_t filled = forward->quantise(block, &divisors, levels);
+                const uint64_t filled = forward->quantize(block, &divisors, levels);
                 for (int i = 0; i < 64; i++) {
                     const int expected = (abs(block[i]) + 4 * step) / (8 * step);
                     const int level = (int16_t)(levels[i] - DL2_JPEG_BIAS);
@@ -402,7 +402,7 @@ static void quantisation_divides(void **state)
 }
 
 /* What dl2-transcode counts for an image, and a byte a pixel for the file, is not exceeded where
- * most memory is needed: optimised tables at 4:4:4. A process of its own tells its peak. */
+ * most memory is needed: optimized tables at 4:4:4. A process of its own tells its peak. */
 static void memory_is_as_planned(void **state)
 {
     enum { SIDE = 1500 };
@@ -441,7 +441,7 @@ int main(void)
         cmocka_unit_test(efforts_and_errors),
         cmocka_unit_test(wide_images_are_turned),
         cmocka_unit_test(tables_are_turned),
-        cmocka_unit_test(quantisation_divides),
+        cmocka_unit_test(quantization_divides),
         cmocka_unit_test(long_codes_are_limited),
         cmocka_unit_test(standard_tables_can_be_the_smaller),
         cmocka_unit_test(trials_are_what_files_decode_to),

@@ -17,7 +17,7 @@ enum { WIDTH = 5, HEIGHT = 3, PIXELS = WIDTH * HEIGHT };
 
 /* A lossless file; `samples` are `frames` times PIXELS pixels of all channels, interleaved. */
 struct jxl_sample {
-    uint32_t colours, extra, bits;
+    uint32_t colors, extra, bits;
     JxlExtraChannelType extra_type;
     int orientation;
     uint32_t frames;
@@ -35,7 +35,7 @@ static void jxl_sample_make(const struct jxl_sample *sample, struct dl2_bytes *o
     info.xsize = WIDTH;
     info.ysize = HEIGHT;
     info.bits_per_sample = sample->bits;
-    info.num_color_channels = sample->colours;
+    info.num_color_channels = sample->colors;
     info.num_extra_channels = sample->extra;
     info.alpha_bits = sample->extra && sample->extra_type == JXL_CHANNEL_ALPHA ? sample->bits : 0;
     info.uses_original_profile = JXL_TRUE;
@@ -54,11 +54,11 @@ static void jxl_sample_make(const struct jxl_sample *sample, struct dl2_bytes *o
         assert_int_equal(JxlEncoderSetExtraChannelInfo(encoder, 0, &extra), JXL_ENC_SUCCESS);
     }
     JxlColorEncoding color;
-    JxlColorEncodingSetToSRGB(&color, sample->colours == 1);
+    JxlColorEncodingSetToSRGB(&color, sample->colors == 1);
     assert_int_equal(JxlEncoderSetColorEncoding(encoder, &color), JXL_ENC_SUCCESS);
     assert_int_equal(JxlEncoderSetFrameLossless(settings, JXL_TRUE), JXL_ENC_SUCCESS);
     const bool in_one = sample->extra_type == JXL_CHANNEL_ALPHA;
-    const JxlPixelFormat format = {sample->colours + (in_one ? sample->extra : 0),
+    const JxlPixelFormat format = {sample->colors + (in_one ? sample->extra : 0),
                                    sample->bits == 16 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
                                    JXL_NATIVE_ENDIAN, 0};
     const size_t bytes = (size_t)PIXELS * format.num_channels * sample->bits / 8;
@@ -111,19 +111,19 @@ static void alpha_lies_over_the_background(void **state)
         samples[i] = (uint8_t)(i * 37);
     struct dl2_bytes file = DL2_BYTES_INIT;
     struct dl2_image image = DL2_IMAGE_INIT;
-    for (uint32_t colours = 1; colours <= 3; colours += 2) {
-        const struct jxl_sample sample = {colours, 1, 8, JXL_CHANNEL_ALPHA, 1, 1, false, samples};
+    for (uint32_t colors = 1; colors <= 3; colors += 2) {
+        const struct jxl_sample sample = {colors, 1, 8, JXL_CHANNEL_ALPHA, 1, 1, false, samples};
         static const uint8_t under[3] = {10, 200, 90}, gray = 131; /* its luma */
         struct dl2_image_info info;
         jxl_sample_make(&sample, &file);
         assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
-        assert_true(info.alpha && info.channels == colours);
+        assert_true(info.alpha && info.channels == colors);
         jxl_decode(&file, &image);
         for (size_t i = 0; i < PIXELS; i++) {
-            const uint8_t *pixel = samples + i * (colours + 1);
-            for (uint32_t c = 0; c < colours; c++)
-                assert_int_equal(image.data[i * colours + c],
-                                 over(pixel[c], pixel[colours], colours == 1 ? gray : under[c]));
+            const uint8_t *pixel = samples + i * (colors + 1);
+            for (uint32_t c = 0; c < colors; c++)
+                assert_int_equal(image.data[i * colors + c],
+                                 over(pixel[c], pixel[colors], colors == 1 ? gray : under[c]));
         }
     }
     dl2_image_free(&image);

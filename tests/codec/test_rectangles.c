@@ -359,7 +359,7 @@ static void filtered_alpha(void **state)
 }
 
 #ifdef HAVE_JP2
-/* What isn't linear in what the file holds must not be reduced before it is colour. */
+/* What isn't linear in what the file holds must not be reduced before it is color. */
 static void assert_reductions_are_means(uint32_t width, uint32_t height)
 {
     struct dl2_image whole = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
@@ -385,7 +385,7 @@ static void assert_reductions_are_means(uint32_t width, uint32_t height)
                 spread += 16;
             }
     if (off / spread > 12)
-        fail_msg("at 1/4 colours differ by %g on average", off / spread);
+        fail_msg("at 1/4 colors differ by %g on average", off / spread);
     dl2_image_free(&whole);
     dl2_image_free(&scratch);
 }
@@ -399,7 +399,7 @@ static void check_reduced(uint32_t width, uint32_t height)
 }
 #endif
 
-/* Palettes, inks, and colours under no alpha; high throughput. */
+/* Palettes, inks, and colors under no alpha; high throughput. */
 static void odd_jp2(void **state)
 {
 #ifdef HAVE_JP2
@@ -418,7 +418,7 @@ static void odd_jp2(void **state)
     jp2.samples = indices;
     sample_jp2(&jp2, &file);
     check_reduced(WIDTH, HEIGHT);
-    /* Checks of 2 pixels: what is under no alpha is a colour that shows nowhere else. */
+    /* Checks of 2 pixels: what is under no alpha is a color that shows nowhere else. */
     for (size_t i = 0; i < WIDTH * HEIGHT; i++) {
         const bool hidden = (i % WIDTH / 2 + i / WIDTH / 2) % 2;
         samples[4 * i + 3] = hidden ? 0 : 255;
@@ -433,7 +433,7 @@ static void odd_jp2(void **state)
     sample_jp2(&jp2, &file);
     check_reduced(WIDTH, HEIGHT);
     /* Full inks under black and none elsewhere. */
-    jp2.colours = cmyk;
+    jp2.colors = cmyk;
     sample_jp2(&jp2, &file);
     check_reduced(WIDTH, HEIGHT);
     file.size = 0;

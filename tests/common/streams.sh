@@ -62,7 +62,7 @@ for closed in '0<&-' '2>&-' '0<&- 2>&-' '0<&- 1>&-' '0<&- 1>&- 2>&-'; do
     [ -s "$work/trained/experiment_report.json" ] || fail "training with $closed wrote no report"
 done
 
-# No byte of a file's name moves the cursor, colours text or begins a line.
+# No byte of a file's name moves the cursor, colors text or begins a line.
 odd=$(printf 'x\033[31mred\r\nline\302\233\377')
 mkdir -p "$work/odd/$odd"
 for class in a b; do mkdir -p "$work/odd/$odd/$class"; for i in 1 2 3 4 5; do

@@ -701,7 +701,7 @@ static void lists_of_numbers_and_names(void **state)
 
 struct inner {
     uint64_t size;
-    unsigned colour;
+    unsigned color;
     bool stops;
 };
 
@@ -714,11 +714,11 @@ struct outer {
 
 static void settings_become_json(void **state)
 {
-    static const char *const colours[] = {"red", "blue", NULL};
+    static const char *const colors[] = {"red", "blue", NULL};
     static const char *const actions[] = {"go", "stop", NULL};
     static const struct dl2_option inner[] = {
         {DL2_OPTION_SIZE, "size", .offset = offsetof(struct inner, size)},
-        {DL2_OPTION_CHOICE, "colour", .offset = offsetof(struct inner, colour), .words = colours,
+        {DL2_OPTION_CHOICE, "color", .offset = offsetof(struct inner, color), .words = colors,
          .roles = DL2_OPTION_FIXED | DL2_OPTION_COMPARED},
         {DL2_OPTION_SWITCH, "action", .offset = offsetof(struct inner, stops), .words = actions},
         {DL2_OPTION_END},
@@ -740,13 +740,13 @@ static void settings_become_json(void **state)
         unsigned roles;
         const char *json;
     } selected[] = {
-        {DL2_OPTION_FIXED, "{\"rate\":0.5,\"colour\":\"blue\"}"},
-        {DL2_OPTION_COMPARED, "{\"colour\":\"blue\",\"name\":\"n\"}"},
+        {DL2_OPTION_FIXED, "{\"rate\":0.5,\"color\":\"blue\"}"},
+        {DL2_OPTION_COMPARED, "{\"color\":\"blue\",\"name\":\"n\"}"},
         {DL2_OPTION_NOTED, "{}"},
     };
     json_t *all = dl2_options_json(outer, &values);
     char *text = json_dumps(all, JSON_COMPACT);
-    assert_string_equal(text, "{\"rate\":0.5,\"lost\":null,\"size\":1048576,\"colour\":\"blue\","
+    assert_string_equal(text, "{\"rate\":0.5,\"lost\":null,\"size\":1048576,\"color\":\"blue\","
                               "\"action\":\"stop\",\"name\":\"n\",\"none\":null,"
                               "\"no-flip\":false}");
     free(text);
@@ -769,7 +769,7 @@ static void settings_become_json(void **state)
     json_decref(copy);
     json_t *number = json_integer(3);
     assert_int_equal(dl2_option_from_record(outer, &again, "name", number, NULL), DL2_ERR_ARGUMENT);
-    assert_int_equal(dl2_option_from_record(outer, &again, "colour", number, NULL),
+    assert_int_equal(dl2_option_from_record(outer, &again, "color", number, NULL),
                      DL2_ERR_ARGUMENT);
     assert_string_equal(again.name, "n");
     json_decref(number);
@@ -1084,13 +1084,13 @@ static void parts_are_locked_and_marked(void **state)
     assert_int_equal(dl2_part_file_open(&file, stem, &part, NULL), DL2_OK);
     assert_int_equal(dl2_part_files_missing(stem, 3, "this", &first), 3);
     dl2_part_file_close(&file);
-    char *neighbour = dl2_path_join(scratch, "stem-2-of-3.scores");
-    assert_int_equal(dl2_file_write(neighbour, "x", 1, NULL), DL2_OK);
+    char *neighbor = dl2_path_join(scratch, "stem-2-of-3.scores");
+    assert_int_equal(dl2_file_write(neighbor, "x", 1, NULL), DL2_OK);
     dl2_part_files_remove(stem);
     char *own = dl2_path_join(scratch, "stem-2-of-3");
-    assert_true(!dl2_is_file(own) && dl2_is_file(neighbour));
+    assert_true(!dl2_is_file(own) && dl2_is_file(neighbor));
     free(own);
-    free(neighbour);
+    free(neighbor);
     free(stem);
 }
 

@@ -173,7 +173,7 @@ static void see(const void *address, size_t size, bool writes)
     }
 }
 
-#ifdef __clang__ /* makes one access of two neighbours of eight bytes */
+#ifdef __clang__ /* makes one access of two neighbors of eight bytes */
 static const size_t widest = 8;
 #else
 static const size_t widest = 16;

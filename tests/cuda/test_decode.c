@@ -73,7 +73,7 @@ static struct dl2_loader_config settings(bool train, unsigned channels)
     return config;
 }
 
-/* An image's mean difference, in grey levels, at most; 0: none. */
+/* An image's mean difference, in gray levels, at most; 0: none. */
 static void expect_close(const struct epoch *want, const struct epoch *have, double most)
 {
     assert_int_equal(want->count, have->count);
@@ -88,7 +88,7 @@ static void expect_close(const struct epoch *want, const struct epoch *have, dou
         worst = fmax(worst, sum / (double)want->image);
     }
     if (!(worst <= most))
-        fail_msg("an image is off by %.3f grey levels in the mean, more than %.3f", worst, most);
+        fail_msg("an image is off by %.3f gray levels in the mean, more than %.3f", worst, most);
 }
 
 static void compare(const struct dl2_batch_decoder_options *options, bool train, unsigned channels,

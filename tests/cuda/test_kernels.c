@@ -318,9 +318,9 @@ static void gates(enum dl2_element element)
     }
 }
 
-/* -- optimiser -- */
+/* -- optimizer -- */
 
-static void optimiser(enum dl2_element element)
+static void optimizer(enum dl2_element element)
 {
     for (int variant = 0; variant < 8; variant++) {
         bool decays = variant & 1, nesterov = variant & 2;
@@ -408,7 +408,7 @@ static void two_moments_step(enum dl2_optimizer kind, enum dl2_element element, 
     free_all();
 }
 
-static void optimisers_of_two_moments(enum dl2_element element)
+static void optimizers_of_two_moments(enum dl2_element element)
 {
     for (int kind = 0; dl2_optimizer_words[kind]; kind++) {
         if (!dl2_optimizer_facts((enum dl2_optimizer)kind)->adaptive)
@@ -832,7 +832,7 @@ static void norm_of_two_ranks(enum dl2_element element)
     for (int c = 0; c < C; c++)
         mean[c] = mean_there[c] = (part[0][c] + part[1][c]) / 2;
     for (int rank = 0; rank < 2; rank++)
-        RUN(dl2_gpu_norm_recentre(part[rank], mean_there, ROWS / 2, C, NULL));
+        RUN(dl2_gpu_norm_recenter(part[rank], mean_there, ROWS / 2, C, NULL));
     for (int c = 0; c < C; c++)
         squares[c] = part[0][C + c] + part[1][C + c];
     near("mean", DL2_ELEMENT_F32, mean, whole, C, 1);
@@ -1048,8 +1048,8 @@ int main(void)
         {"elementwise", elementwise},
         {"dropout", dropout},
         {"gates", gates},
-        {"optimiser", optimiser},
-        {"two_moments", optimisers_of_two_moments},
+        {"optimizer", optimizer},
+        {"two_moments", optimizers_of_two_moments},
         {"clip", clip},
         {"loss_scale", loss_scale},
         {"average", average},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The card's scores, run here (emulate.h), against the processors': squared errors exactly, SSIM to
- * 1e-5 an image, for sizes that are no multiple of a tile and below the window, gray and colour.
+ * 1e-5 an image, for sizes that are no multiple of a tile and below the window, gray and color.
  */
 #include "common/file.h"
 #include "common/random.h"

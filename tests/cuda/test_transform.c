@@ -25,7 +25,7 @@ static uint32_t below(uint32_t count)
     return dl2_random_below(&random_numbers, count);
 }
 
-/* An image of noise or of smooth colours, with its own memory. */
+/* An image of noise or of smooth colors, with its own memory. */
 struct picture {
     struct dl2_gpu_image image;
     uint8_t *memory[3], *straight[3];

@@ -12,7 +12,7 @@ printf '3;a\n' >corpus/frames
 printf '3;a\n3;b\n1;c\n' >corpus/mixed
 printf '1;a/b\n2;..\n' >corpus/class
 printf ';a\n' >corpus/nameless
-printf '1\n2\n' >corpus/unlabelled
+printf '1\n2\n' >corpus/unlabeled
 printf 'a b.avi\tx\r\nsome/1.webm\ty \r\n' >corpus/tabs
 printf '1;a\n\0;b\n' >corpus/zero
 printf '"1;a\n' >corpus/quote

@@ -238,7 +238,7 @@ static void test_splits(void **state)
 }
 
 /* In tar with labels a clip's folder may lie anywhere, and has one label. */
-static void test_labelled_tar(void **state)
+static void test_labeled_tar(void **state)
 {
     (void)state;
     static const char *const classes[] = {"run", "walk"};
@@ -354,7 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_rule),         TEST(test_order),  TEST(test_forced), TEST(test_splits),
-        TEST(test_labelled_tar), TEST(test_select), TEST(test_join),
+        TEST(test_labeled_tar), TEST(test_select), TEST(test_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -457,7 +457,7 @@ static void tar_add(struct tar *tar, const char *name, const char *text)
 }
 
 /* KEY.jpg with the key's contents, and KEY.cls. */
-static void tar_labelled(struct tar *tar, const char *key, const char *label)
+static void tar_labeled(struct tar *tar, const char *key, const char *label)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.cls", key);
@@ -504,35 +504,35 @@ static void test_webdataset_rules(void **state)
     put_bytes("w/classes.txt", "tulip\n", 6);
     refuse("w", DL2_ERR_FORMAT, "label 2");
     /* One file by itself, and labels that are words. */
-    tar_labelled(&tar, "1", "tulip");
+    tar_labeled(&tar, "1", "tulip");
     tar_add(&tar, "2.jpg", "2");
     tar_add(&tar, "2.cls", "aster");
     tar_end(&tar, "one.tar");
     expect_split("one.tar", "all", "1:1 2:0");
     /* The parts by the shards' names. */
-    tar_labelled(&tar, "1", "0");
+    tar_labeled(&tar, "1", "0");
     tar_end(&tar, "p/set-train-000000.tar");
-    tar_labelled(&tar, "1", "1");
+    tar_labeled(&tar, "1", "1");
     tar_end(&tar, "p/set-val-000000.tar");
     expect_split("p", "train", "train/1:0");
     expect_split("p", "val", "val/1:1");
-    tar_labelled(&tar, "2", "1");
+    tar_labeled(&tar, "2", "1");
     tar_end(&tar, "p/set-Test-000000.tar");
-    tar_labelled(&tar, "3", "1");
+    tar_labeled(&tar, "3", "1");
     tar_end(&tar, "p/set-validation-000001.tar");
     expect_split("p", "test", "test/2:1");
     expect_split("p", "val", "val/1:1 val/3:1");
     expect_split("p/set-train-000000.tar", "train", "1:0");
     /* Shards in folders of splits, by other names. */
-    tar_labelled(&tar, "1", "0");
+    tar_labeled(&tar, "1", "0");
     tar_end(&tar, "q/training/a.tar");
-    tar_labelled(&tar, "1", "1");
+    tar_labeled(&tar, "1", "1");
     tar_end(&tar, "q/valid/a.tar");
     expect_split("q", "train", "training/1:0");
     expect_split("q", "val", "valid/1:1");
     expect_split("q/training", "train", "1:0");
     /* Beside these any folder of shards is a split; its labels alone make no classes. */
-    tar_labelled(&tar, "1", "0");
+    tar_labeled(&tar, "1", "0");
     tar_add(&tar, "2.jpg", "2");
     tar_add(&tar, "2.cls", "7");
     tar_end(&tar, "q/holdout/x.tar");
@@ -554,10 +554,10 @@ static void test_webdataset_rules(void **state)
     tar_end(&tar, "t/tree.tar");
     expect_split("t", "val", "val/rose/1:0");
     /* Joined: the second begins behind the empty blocks that close the first. */
-    tar_labelled(&tar, "1", "0");
+    tar_labeled(&tar, "1", "0");
     memset(tar.bytes + tar.size, 0, 10240);
     tar.size += 10240;
-    tar_labelled(&tar, "2", "1");
+    tar_labeled(&tar, "2", "1");
     tar_end(&tar, "joined.tar");
     expect_split("joined.tar", "all", "1:0 2:1");
     /* A tar file beside folders is not what they are about. */
@@ -747,12 +747,12 @@ static void test_members_apart(void **state)
     tar_end(&tar, "apart/train/s.tar");
     refuse("apart", DL2_ERR_FORMAT, "\"train/0\" comes twice in train/s.tar");
     /* What belongs to no image of the shard. */
-    tar_labelled(&tar, "1", "1");
+    tar_labeled(&tar, "1", "1");
     tar_add(&tar, "2.cls", "1");
     tar_add(&tar, "2.txt", "1");
     tar_add(&tar, "3.mask.png", "1");
     tar_end(&tar, "apart/train/s.tar");
-    tar_labelled(&tar, "2", "0");
+    tar_labeled(&tar, "2", "0");
     tar_end(&tar, "apart/train/t.tar");
     expect_split("apart", "train", "train/1:1 train/2:0");
     expect_message("apart",
@@ -837,7 +837,7 @@ static void test_dots_in_keys(void **state)
     tar_add(&tar, "v.1/1.class", "0");
     tar_end(&tar, "o/s.tar");
     expect_message("o", "labels that are not read: 2, such as v.1/0.output.cls in s.tar");
-    tar_labelled(&tar, "0", "0");
+    tar_labeled(&tar, "0", "0");
     tar_add(&tar, "0.coarse.cls", "7"); /* beside the label */
     tar_end(&tar, "o/s.tar");
     expect_no_message("o", "not read");
@@ -899,12 +899,12 @@ static void test_same_keys_in_shards(void **state)
             snprintf(name, sizeof name, "rose/%d.txt", i);
             tar_add(&tar, name, shard == 1 ? "one" : "other");
             snprintf(name, sizeof name, "rose/%d", shard == 2 ? i + 7 : i);
-            tar_labelled(&tar, name, "1");
+            tar_labeled(&tar, name, "1");
         }
         snprintf(name, sizeof name, "k/train/x-%d.tar", shard);
         tar_end(&tar, name);
     }
-    tar_labelled(&tar, "rose/0", "1");
+    tar_labeled(&tar, "rose/0", "1");
     tar_link(&tar, "rose/1.jpg", '1', "rose/0.jpg");
     tar_add(&tar, "rose/1.txt", "linked");
     tar_end(&tar, "k/val/x-0.tar");
@@ -1205,13 +1205,13 @@ static void test_stale_index(void **state)
     (void)state;
     pack_plain("tar");
     struct tar tar = {.size = 0};
-    tar_labelled(&tar, "class 0/new", "0");
+    tar_labeled(&tar, "class 0/new", "0");
     tar_end(&tar, "packed/shard-000002.tar");
     struct dl2_dataset *dataset = open_split("packed", "all");
     assert_int_equal(dl2_dataset_count(dataset), 7); /* 3 + 3 + 1 instead of 3 + 3 + 2 */
     assert_string_equal(sample_of(dataset, 6).key, "class 0/new");
     dl2_dataset_close(dataset);
-    tar_labelled(&tar, "class 1/more", "1");
+    tar_labeled(&tar, "class 1/more", "1");
     tar_end(&tar, "packed/zzz.tar");
     expect_count("packed", 8);
     assert_int_equal(unlink(at("packed/shard-000000.tar")), 0);
@@ -1268,9 +1268,9 @@ static void test_classes_of_train_come_first(void **state)
 {
     (void)state;
     struct tar tar = {0};
-    tar_labelled(&tar, "1", "rose");
+    tar_labeled(&tar, "1", "rose");
     tar_end(&tar, "w/train/0.tar");
-    tar_labelled(&tar, "1", "aster");
+    tar_labeled(&tar, "1", "aster");
     tar_end(&tar, "w/val/0.tar");
     expect_split("w", "all", "train/1:0 val/1:1");
     put_bytes("w/train/classes.txt", "aster\nrose\n", 11);
@@ -1375,9 +1375,9 @@ static void test_unfinished(void **state)
     const struct timespec later[2] = {{2000000000, 0}, {2000000000, 0}};
     assert_int_equal(utimensat(AT_FDCWD, at("packed/meta_0.gmeta"), later, 0), 0);
     dl2_bytes_free(&meta);
-    struct dl2_dataset *relabelled = open_split("packed", "all");
-    assert_int_equal(sample_of(relabelled, 0).label, 1);
-    dl2_dataset_close(relabelled);
+    struct dl2_dataset *relabeled = open_split("packed", "all");
+    assert_int_equal(sample_of(relabeled, 0).label, 1);
+    dl2_dataset_close(relabeled);
     put_bytes("packed/data_7.gulp", "abcd", 4);
     put_text("packed/meta_7.gmeta", "{\"x\": {\"frame_info\": [[0, 0, 4]], \"meta_data\": [{}]}}");
     assert_int_equal(dl2_writer_open(at("packed"), &options, NULL, 0, &writer, NULL),

@@ -5,7 +5,7 @@
         DECODE: cpu, gpu, hybrid
 
 Prints a line of JSON: images/s of the second epoch of each, float32 on the device; and for those on a card, what the
-image that is furthest from the processors' is off by, in grey levels in the mean. For that, crops are so small that
+image that is furthest from the processors' is off by, in gray levels in the mean. For that, crops are so small that
 nobody decodes at a lower resolution.
 """
 import json

@@ -47,7 +47,7 @@ SMOKE = "smoke test"
 # bfloat16 moves PyTorch's own losses by up to 0.015 from its float32 ones, and ours by as much. tf32 and fp16 round an
 # eighth as far.
 LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
-DECODERS_WITHIN = 1  # grey levels in an image's mean, the bound of tests/cuda/test_decode.c
+DECODERS_WITHIN = 1  # gray levels in an image's mean, the bound of tests/cuda/test_decode.c
 WATCHED = {"CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "2"}
 
 
@@ -532,7 +532,7 @@ def decode(call, result):
     runs = [("plain files, cpu", plain, []), ("restart tiles, cpu", tiles, [])]
     if has_nvjpeg(call):
         result["pixels"] = attempt(result, call.run, "test_decode", call.program("tests/cuda/test_decode"), 20) and \
-            "within %g grey level of the processors'" % DECODERS_WITHIN
+            "within %g gray level of the processors'" % DECODERS_WITHIN
         for engine in ("engines", "cores"):
             runs += [("plain files, gpu, " + engine, plain, ["--decode", "gpu", "--gpu-engine", engine]),
                      ("restart tiles, gpu, spliced, " + engine, tiles,
@@ -570,7 +570,7 @@ def load_in_python(call, result):
     result["off by"] = found["off by"]
     far = {way: off for way, off in found["off by"].items() if not off <= DECODERS_WITHIN}
     if far:
-        raise Failed("images are off by %s grey levels in the mean" % far)
+        raise Failed("images are off by %s gray levels in the mean" % far)
 
 
 def check_plans(call, result):

@@ -346,7 +346,7 @@ void ingest(void **state)
         }
 }
 
-/* Values of any number of channels that are normalised already. */
+/* Values of any number of channels that are normalized already. */
 void ingest_of_floats(void **state)
 {
     (void)state;
@@ -369,8 +369,8 @@ void ingest_of_floats(void **state)
     free(got);
 }
 
-/* Three updates; weights, then the optimiser's state, into `out`. */
-static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind, bool nesterov,
+/* Three updates; weights, then the optimizer's state, into `out`. */
+static void run_optimizer(const struct subject *subject, enum dl2_optimizer kind, bool nesterov,
                           const float *start, const float *gradient, size_t count, float *out)
 {
     const size_t decayed = 12345; /* no more than the first part of them */
@@ -425,7 +425,7 @@ static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind
     free(scaled);
 }
 
-void optimisers(void **state)
+void optimizers(void **state)
 {
     (void)state;
     const size_t count = 20011;
@@ -435,7 +435,7 @@ void optimisers(void **state)
         for (int nesterov = 0; nesterov <= dl2_optimizer_facts((enum dl2_optimizer)o)->nesterov;
              nesterov++)
             for (size_t k = 0; k < subject_count; k++) {
-                run_optimiser(&subjects[k], (enum dl2_optimizer)o, nesterov, start, gradient, count,
+                run_optimizer(&subjects[k], (enum dl2_optimizer)o, nesterov, start, gradient, count,
                               k ? got : want);
                 near(subjects[k].name, dl2_optimizer_words[o], want, k ? got : want, 3 * count,
                      1e-6);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Networks and optimisers as dl2 has them, for peer_steps.py and peer_train.py. As a program: the versions of PyTorch."""
+"""Networks and optimizers as dl2 has them, for peer_steps.py and peer_train.py. As a program: the versions of PyTorch."""
 import torch
 import torchvision
 

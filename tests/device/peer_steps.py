@@ -19,16 +19,16 @@ import peer_model
 def train(net, x, y, device, precision, optimizer, steps, rate):
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
     net = net.to(device).to(memory_format=torch.channels_last).train()
-    optimiser = peer_model.optimizer(optimizer, net, rate, 1e-4)
+    optimizer = peer_model.optimizer(optimizer, net, rate, 1e-4)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     scaled = {"enabled": precision == "fp16" and device != "cpu"}
     scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)
     for _ in range(steps):
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device.split(":")[0], half or torch.bfloat16, enabled=half is not None):
             loss = torch.nn.functional.cross_entropy(net(x), y)
         scaler.scale(loss).backward()
-        scaler.step(optimiser)
+        scaler.step(optimizer)
         scaler.update()
         print("%s %.7f" % (precision, loss.item()), flush=True)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What PyTorch trains a second, as well as it can: channels last, automatic mixed precision, cuDNN's fastest algorithms,
-the fused optimiser. For device.py:
+the fused optimizer. For device.py:
 
     peer_train.py ARCH [--mode eager|compile] [--device cuda] [--amp bf16|fp16|off] [--batch 256] [--size 224] [--rounds 3]
                   [--steps 40] [--data FOLDER --workers N]
@@ -8,7 +8,7 @@ the fused optimiser. For device.py:
 When it is warm, it prints a JSON object {"images_per_second", "loss", "data_stall"} for each round of so many steps. Without
 --data on images that lie on the device already, which is less than dl2 does, whose noise goes through the host's memory. With
 it on those of FOLDER/CLASS/..., by torchvision's transforms and PyTorch's DataLoader: random crop to SIZE, flip, bytes that are
-normalised on the device.
+normalized on the device.
 """
 import argparse
 import json
@@ -75,20 +75,20 @@ def main():
     net = peer_model.model(args.arch, args.size, args.classes)
     net = net.to(args.device).to(memory_format=torch.channels_last).train()
     try:
-        optimiser = peer_model.optimizer("sgd", net, 0.01, 1e-4, fused=on_card)
+        optimizer = peer_model.optimizer("sgd", net, 0.01, 1e-4, fused=on_card)
     except TypeError:  # PyTorch before 2.3
-        optimiser = peer_model.optimizer("sgd", net, 0.01, 1e-4)
+        optimizer = peer_model.optimizer("sgd", net, 0.01, 1e-4)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
     scaled = {"enabled": args.amp == "fp16" and on_card}
     scaler = torch.amp.GradScaler("cuda", **scaled) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler(**scaled)
     model = torch.compile(net) if args.mode == "compile" else net
 
     def step(images, labels):
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda" if on_card else "cpu", half or torch.bfloat16, enabled=half is not None):
             loss = torch.nn.functional.cross_entropy(model(images), labels)
         scaler.scale(loss).backward()
-        scaler.step(optimiser)
+        scaler.step(optimizer)
         scaler.update()
         return loss
 

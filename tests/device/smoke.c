@@ -108,7 +108,7 @@ static int multiply(struct dl2_device *d, const void *x, const void *w, void *y,
 }
 
 /* Also with a residual and a ReLU; w has the elements of other layers and is left alone. */
-static int normalise(struct dl2_device *d, const void *x, const void *w, void *y,
+static int normalize(struct dl2_device *d, const void *x, const void *w, void *y,
                      struct dl2_error *error)
 {
     enum { CHANNELS = 64 };
@@ -291,7 +291,7 @@ int main(int argc, char **argv)
     json_decref(about);
     int failures = failed(try_layer("linear layer", multiply, device, ref, &error), &error);
     failures += failed(try_layer("convolution", convolve, device, ref, &error), &error);
-    failures += failed(try_layer("batch norm", normalise, device, ref, &error), &error);
+    failures += failed(try_layer("batch norm", normalize, device, ref, &error), &error);
     failures += failed(train(device, &error), &error);
     say("closing");
     dl2_device_close(device);

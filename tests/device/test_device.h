@@ -194,7 +194,7 @@ void runs_are_dropped_whole(void **state);
 void sums_end_with_relu(void **state);
 void ingest(void **state);
 void ingest_of_floats(void **state);
-void optimisers(void **state);
+void optimizers(void **state);
 void adamw_by_hand(void **state);
 void clipping(void **state);
 void averages(void **state);

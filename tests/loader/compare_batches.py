@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """compare_batches.py PROGRAM FOLDER [photos]: holds batches against Pillow (training) and torchvision (validation).
 
-Of PNGs that it makes in FOLDER, no value may be off by more than one grey level. Of JPEGs that are there ("photos") the
-mean difference may be at most one: planes are resized before colours are converted, and decoded as coarsely as the crop
+Of PNGs that it makes in FOLDER, no value may be off by more than one gray level. Of JPEGs that are there ("photos") the
+mean difference may be at most one: planes are resized before colors are converted, and decoded as coarsely as the crop
 allows, so single pixels differ by more. Prints what it finds; exits with 1 where it is too much.
 """
 import os

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # What the decoder's planes, its reductions and the fused transform make of photographs, against Pillow's resize of the
-# whole decoded image: at most one grey level off on average.
+# whole decoded image: at most one gray level off on average.
 . "$srcdir/tests/lib.sh"
 need_python PIL python3-pil
 need convert imagemagick

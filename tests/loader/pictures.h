@@ -53,7 +53,7 @@ void expect_same(const struct loaded *a, const struct loaded *b);
 /* `count` samples, each once; sorts the indices. */
 void expect_every_sample(struct loaded *loaded, uint32_t count);
 /* Begun at any step, epoch 7 of `count` samples has what it has as a whole from there on; before
- * that, other epochs are left in the middle. In colour. */
+ * that, other epochs are left in the middle. In color. */
 void expect_exact_restarts(struct dl2_loader *loader, size_t count);
 
 #endif

@@ -41,7 +41,7 @@ for mode in "--train -i 64 --seed 1" "--train -i 200 --seed 2" "--val -i 96" "--
             case $how in *completion*) ;; *)
                 [ "$digest" = "$truth" ] || fail "$container, $mode, $how: other pixels of slices than of whole images" ;;
             esac
-            case $mode$how in *train*direct) # read ahead, neighbours come in one read with what is between
+            case $mode$how in *train*direct) # read ahead, neighbors come in one read with what is between
                 [ "$bytes" -lt $((whole - 20000)) ] || fail "$container, $mode, $how: $bytes bytes read, $whole of whole images" ;;
             esac
         done

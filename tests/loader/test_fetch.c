@@ -543,7 +543,7 @@ static void wait_for_requests(struct dl2_fetch *fetch, uint64_t count)
     fail_msg("nothing was read ahead for half a minute");
 }
 
-static void neighbours_are_read_together(void **state)
+static void neighbors_are_read_together(void **state)
 {
     struct pack pack;
     struct dl2_dataset packed = open_pack(&pack, SAMPLES);
@@ -879,7 +879,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(eviction_is_measured),
         cmocka_unit_test(every_mode_gives_the_same_bytes),
-        cmocka_unit_test(neighbours_are_read_together),
+        cmocka_unit_test(neighbors_are_read_together),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(positions_may_be_skipped),
         cmocka_unit_test(held_samples_stay),

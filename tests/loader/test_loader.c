@@ -800,7 +800,7 @@ static void test_cached_reductions(void **state)
 }
 
 /* Gray becomes three equal channels, whatever the other images are. */
-static void test_gray_in_colour(void **state)
+static void test_gray_in_color(void **state)
 {
     struct dl2_loader_config config = config_for(true, 2);
     struct dl2_loader *loader = create(samples, &config);
@@ -1261,7 +1261,7 @@ int main(void)
         TEST(test_caches),
         TEST(test_shared_cache),
         TEST(test_cached_reductions),
-        TEST(test_gray_in_colour),
+        TEST(test_gray_in_color),
         TEST(test_types_and_layouts),
         TEST(test_slot_memory),
         TEST(test_targets),

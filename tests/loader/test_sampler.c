@@ -122,7 +122,7 @@ static void test_same_steps_for_any_world(void **state)
     dl2_sampler_free(&one);
 }
 
-/* Samples of one window come from window * chunk neighbours at most, in
+/* Samples of one window come from window * chunk neighbors at most, in
  * another order than theirs. */
 static void test_quasi_random(void **state)
 {
@@ -186,7 +186,7 @@ static void test_misuse_is_an_error(void **state)
     }
 }
 
-/* Partitions have every sample once, one of each few neighbours, and keep them in every epoch. */
+/* Partitions have every sample once, one of each few neighbors, and keep them in every epoch. */
 static void test_partitions(void **state)
 {
     (void)state;
@@ -293,7 +293,7 @@ static void test_weights(void **state)
 }
 
 /* The batches of a step, concatenated, are the same samples for any number of ranks, and the places
- * say where each is; with repeats the copies are neighbours there and on different ranks. */
+ * say where each is; with repeats the copies are neighbors there and on different ranks. */
 static void test_places(void **state)
 {
     const double weights[7] = {1, 2, 3, 0, 1, 0, 9};

@@ -12,7 +12,7 @@ if ! grep -q 'define HAVE_FFMPEG 1' "$builddir/config.h"; then
     skip "this build has no FFmpeg libraries"
 fi
 need ffmpeg ffmpeg
-# Frame n is of one grey, 8 + 5 n, so that a frame's pixels say its number.
+# Frame n is of one gray, 8 + 5 n, so that a frame's pixels say its number.
 video() { # FILE FRAMES OPTIONS...
     file=$1 frames=$2
     shift 2

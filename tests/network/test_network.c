@@ -323,9 +323,9 @@ static void unet3d_as_in_pytorch(void **state)
     compare_with_pytorch("unet3d_small", 32, 64, 1, 1, true, 2e-4);
 }
 
-/* Floats that are normalised already are what a network makes of bytes; they may be of any number
+/* Floats that are normalized already are what a network makes of bytes; they may be of any number
  * of channels. */
-static void floats_are_not_normalised(void **state)
+static void floats_are_not_normalized(void **state)
 {
     enum { COUNT = BATCH * PIXELS * PIXELS * 3 };
     static uint8_t bytes[COUNT];
@@ -1094,7 +1094,7 @@ static void work_is_counted(void **state)
         assert_null(strstr(dl2_arch_at(i)->summary, "fast"));
 }
 
-/* The gradient of the images is the slope of the loss, by central differences of two grey levels on
+/* The gradient of the images is the slope of the loss, by central differences of two gray levels on
  * either side. */
 static void compare_slopes(struct dl2_network *net, const struct dl2_network_config *config)
 {
@@ -1222,7 +1222,7 @@ int main(void)
         cmocka_unit_test(convcolumn_as_in_pytorch),
         cmocka_unit_test(unet_as_in_pytorch),
         cmocka_unit_test(unet3d_as_in_pytorch),
-        cmocka_unit_test(floats_are_not_normalised),
+        cmocka_unit_test(floats_are_not_normalized),
         cmocka_unit_test(clips_and_images),
         cmocka_unit_test(two_runs_are_the_same_bits),
         cmocka_unit_test(pasted_images_are_not_blended),

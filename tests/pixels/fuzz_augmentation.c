@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any text as an augmentation: an error, or one whose own text is read as the same again, and which
- * runs on an image, in colour or grey. */
+ * runs on an image, in color or gray. */
 #include "pixels/augment.h"
 
 #include <stdlib.h>

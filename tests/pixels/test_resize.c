@@ -309,16 +309,16 @@ static void test_gray_to_three(void **state)
     uint8_t *data = pattern(13 * 11);
     const struct dl2_raster in = pixels_of(data, 13, 11, 1);
     const struct dl2_box box = {0, 0, 13, 11};
-    uint8_t gray[5 * 4], colour[5 * 4 * 3];
+    uint8_t gray[5 * 4], color[5 * 4 * 3];
     assert_int_equal(resize(&in, &box, false, 5, 4, 1, gray), 0);
-    assert_int_equal(resize(&in, &box, false, 5, 4, 3, colour), 0);
+    assert_int_equal(resize(&in, &box, false, 5, 4, 3, color), 0);
     for (int i = 0; i < 5 * 4 * 3; i++)
-        assert_int_equal(colour[i], gray[i / 3]);
+        assert_int_equal(color[i], gray[i / 3]);
     free(data);
 }
 
-/* One colour stays that colour at every size: the weights add up. */
-static void test_flat_colour(void **state)
+/* One color stays that color at every size: the weights add up. */
+static void test_flat_color(void **state)
 {
     uint8_t *data = malloc(97 * 89), *out = malloc(128 * 128);
     for (int value = 0; value < 256; value += 51) {
@@ -531,7 +531,7 @@ static uint8_t clipped(double value)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : rint(value));
 }
 
-/* The definition: planes resized apart, then colours, with JPEG's centred chroma. */
+/* The definition: planes resized apart, then colors, with JPEG's centered chroma. */
 static void test_planes(void **state)
 {
     static const uint32_t chroma[][2] = {{1, 1}, {2, 1}, {2, 2}};
@@ -624,7 +624,7 @@ static void test_halves(void **state)
     }
 }
 
-/* Floats are the bytes, normalised; those of 16 bits are rounded; NCHW the same. */
+/* Floats are the bytes, normalized; those of 16 bits are rounded; NCHW the same. */
 static void test_types(void **state)
 {
     enum { W = 37, H = 11, N = W * H * 3 };
@@ -918,7 +918,7 @@ int main(void)
         TEST(test_flip),
         TEST(test_filters_from_before),
         TEST(test_gray_to_three),
-        TEST(test_flat_colour),
+        TEST(test_flat_color),
         TEST(test_refusals),
         TEST(test_paths_agree),
         TEST(test_planes),

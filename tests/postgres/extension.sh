@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The extension in a server: what dl2-transcode and dl2-quality give, to the last bit; hostile bytes,
-# limits and cancelled queries end queries, never a backend; no threads, no signal handlers.
+# limits and canceled queries end queries, never a backend; no threads, no signal handlers.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/postgres/server.sh"
 ! sanitized || skip "the server is built without sanitizers; tests/postgres/fuzz_image_work.sh runs the extension's work with them"
@@ -15,8 +15,8 @@ count=16
 expect 0 "$builddir/tests/transcode/images" tree "$work/src" $count
 expect 0 "$builddir/tests/transcode/images" special "$work/src/val/rose"
 if grep -q 'define HAVE_LCMS 1' "$builddir/config.h" && grep -q 'define HAVE_PNG 1' "$builddir/config.h"; then
-    expect 0 "$builddir/tests/transcode/images" colours "$work/colours"
-    cp "$work/colours/a/p3.png" "$work/colours/a/linear.png" "$work/src/val/rose"
+    expect 0 "$builddir/tests/transcode/images" colors "$work/colors"
+    cp "$work/colors/a/p3.png" "$work/colors/a/linear.png" "$work/src/val/rose"
 fi
 dl2-transcode --quiet copy "$work/src" "$(at photos)" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "copy"; }
 codecs=$(dl2-transcode --list codecs | awk -F '\t' '$4 != "video" { print $1 }')
@@ -58,9 +58,9 @@ if [ -e "$work/src/val/rose/exif-6.jpg" ]; then
 fi
 
 if [ -e "$work/src/val/rose/linear.png" ]; then
-    is "$(sql "select (dl2_info(image)).colour from photos where key like '%linear'")" "gamma 1.000" "a gamma"
+    is "$(sql "select (dl2_info(image)).color from photos where key like '%linear'")" "gamma 1.000" "a gamma"
     is "$(sql "select count(*) from photos where key like '%p3' and
-        (dl2_info(dl2_transcode(image, 'jpeg', 50))).colour = (dl2_info(image)).colour")" 1 "a profile that is kept"
+        (dl2_info(dl2_transcode(image, 'jpeg', 50))).color = (dl2_info(image)).color")" 1 "a profile that is kept"
 fi
 
 # ---- Hostile bytes: every file of the corpus, whole, cut and with other bits. No query may fail.
@@ -84,7 +84,7 @@ sql "set dl2.max_pixels = 1000000; select name, calm(format('select dl2_transcod
 grep -q 'fine' "$work/looks" && grep -q 'dl2_info: ' "$work/looks" || fail "of hostile bytes: $(head "$work/looks")"
 grep -q 'dl2_score: the reference: ' "$work/codes" || fail "of hostile bytes: $(head "$work/codes")"
 
-# ---- Limits, wrong words, cancelled queries: the session lives on, and has its memory back
+# ---- Limits, wrong words, canceled queries: the session lives on, and has its memory back
 expect 1 query "set dl2.max_pixels = 100; select dl2_check(image), dl2_psnr(image, image) from photos"
 said 54000
 is "$(sql "set dl2.max_pixels = 100; select count(dl2_info(image)) from photos where key not like '%cut-short'")" "$(sql "select count(*) from photos where key not like '%cut-short'")" "images whose headers can be read"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Training in a server: bit for bit dl2-train's weights; hostile models and images, limits and
-# cancelled queries end queries, never a backend; no threads, no signal handlers.
+# canceled queries end queries, never a backend; no threads, no signal handlers.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/postgres/server.sh"
 ! sanitized || skip "the server is built without sanitizers; tests/train/test_fit.sh runs what trains with them"
@@ -185,7 +185,7 @@ sql "select calm(i::text, set_byte(model, place, (get_byte(model, place) + i) % 
 is "$(wc -l <damaged | tr -d ' ')" 240 "damaged models"
 ! grep -q fine damaged || fail "a damaged model was taken"
 
-# ---- One thread, no signal handlers, memory that comes back after errors and cancelled queries
+# ---- One thread, no signal handlers, memory that comes back after errors and canceled queries
 cat >session.sql <<SQL
 select octet_length(dl2_fit(image, label, model)) > 1000 $rows;
 select pg_backend_pid() as pid \\gset

@@ -9,7 +9,7 @@ need_python torchvision python3-torchvision
 for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
     picture "$work/flowers/aster/$n.ppm" 40 36 $n
     mkdir -p "$work/flowers/rose"
-    # Roses are red: every second byte triple of another colour.
+    # Roses are red: every second byte triple of another color.
     { printf 'P6\n36 40\n255\n'; awk 'BEGIN { for (i = 0; i < 1440; i++) printf "%c%c%c", 120, 33, 33 }'; } >"$work/flowers/rose/$n.ppm"
 done
 cd "$work" || exit 99

@@ -318,15 +318,15 @@ class Sharing(unittest.TestCase):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 15 * 15, 2))
         batches = loader()
-        optimiser = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
         losses = []
         for epoch in range(8):
             for images, labels in batches:
                 images = torch.from_dlpack(images).permute(0, 3, 1, 2) / 255 - 0.5
                 loss = torch.nn.functional.cross_entropy(model(images), torch.from_dlpack(labels))
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 loss.backward()
-                optimiser.step()
+                optimizer.step()
                 losses.append(loss.detach())
         right = [(model(torch.from_dlpack(b.images).permute(0, 3, 1, 2) / 255 - 0.5).argmax(1) == torch.from_dlpack(b.labels)).all()
                  for b in loader(train=False)]

@@ -301,7 +301,7 @@ class Boxes(unittest.TestCase):
 
     @needs_torch
     def test_a_network_for_detection(self):
-        """The example of docs/python.md, small: torchvision's network normalises the images, and learns."""
+        """The example of docs/python.md, small: torchvision's network normalizes the images, and learns."""
         try:
             from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
         except ImportError:

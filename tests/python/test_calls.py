@@ -34,7 +34,7 @@ class Errors(unittest.TestCase):
         for wrong in {"batch": -1}, {"batch": 1 << 32}, {"seed": 1 << 64}:
             with self.assertRaisesRegex(ValueError, f"{list(wrong)[0]}: {list(wrong.values())[0]} is out of range"):
                 loader(**wrong)
-        for wrong in ({"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"colour": 1}, {"std": "abc", "dtype": "float32"},
+        for wrong in ({"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"color": 1}, {"std": "abc", "dtype": "float32"},
                       {"cache_bytes": 1e9}, {"seed": None}, {"max_bad": "x"}):
             with self.assertRaisesRegex(TypeError, list(wrong)[0]):
                 loader(**wrong)

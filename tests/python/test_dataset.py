@@ -60,8 +60,8 @@ class Samples(unittest.TestCase):
                     member = tarfile.TarInfo(f"{key}.{extension}")
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
-        labelled = dl2.Dataset(folder, split="all", label_field="meta.class", images_only=False)
-        self.assertEqual((labelled.classes, labelled.targets), (("bush", "tree"), [1, 0]))
+        labeled = dl2.Dataset(folder, split="all", label_field="meta.class", images_only=False)
+        self.assertEqual((labeled.classes, labeled.targets), (("bush", "tree"), [1, 0]))
         with self.assertRaisesRegex(ValueError, "in tar shards alone"):
             dl2.Dataset(flowers, label_field="meta.class")
 

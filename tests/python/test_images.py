@@ -98,16 +98,16 @@ class Sizes(unittest.TestCase):
 
 
 def write_png(path, pixels, palette=False, bits=8):
-    """A gray PNG of these numbers, or one of a palette with other colours."""
+    """A gray PNG of these numbers, or one of a palette with other colors."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     height, width = pixels.shape
     rows = pixels if bits == 8 else numpy.packbits(numpy.unpackbits(pixels[..., None], axis=2)[..., 8 - bits:].reshape(height, -1), axis=1)
     body = b"".join(b"\0" + row.tobytes() for row in rows)
-    colours = bytes((37 * i + 11 * c) % 256 for i in range(1 << bits) for c in range(3))
+    colors = bytes((37 * i + 11 * c) % 256 for i in range(1 << bits) for c in range(3))
     with open(path, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, 3 if palette else 0, 0, 0, 0)) +
-                   (chunk(b"PLTE", colours) if palette else b"") + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
+                   (chunk(b"PLTE", colors) if palette else b"") + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
 
 
 def make_plugin(name, source, *flags):
@@ -283,7 +283,7 @@ class Masks(unittest.TestCase):
             numpy.testing.assert_array_equal(mask, self.nearest(self.masks[key], box, 0, 16, 16))
 
     def test_follows_what_moves_pixels(self):
-        """Without a resize, the image is ten times its mask still, whatever moved it; colours leave a mask alone."""
+        """Without a resize, the image is ten times its mask still, whatever moved it; colors leave a mask alone."""
         keys = [key for key, mask in self.masks.items() if mask.shape == (self.HEIGHT, self.WIDTH)]
         data = dl2.Dataset(self.folder, "all", sidecars="png", select=lambda key: key in keys)
         settings = dict(image_size=(self.HEIGHT, self.WIDTH), area=(1, 1), aspect=(self.WIDTH / self.HEIGHT,) * 2, mask_fill=21)
@@ -300,9 +300,9 @@ class Masks(unittest.TestCase):
         with self.load(data, split=None, augment="invert:p=1,rotate:fill=45", **settings) as batches:
             for image, mask, _ in self.by_key(batches).values():
                 numpy.testing.assert_array_equal(255 - image[..., 1], 10 * mask)
-        colours = "jitter:brightness=0.9:contrast=0.9:saturation=0.9:hue=0.5,solarize:p=1,posterize:p=1:bits=1,autocontrast:p=1,equalize:p=1," \
+        colors = "jitter:brightness=0.9:contrast=0.9:saturation=0.9:hue=0.5,solarize:p=1,posterize:p=1:bits=1,autocontrast:p=1,equalize:p=1," \
             "sharpness:p=1,blur:p=1,grayscale:p=1,erase:p=1"
-        with self.load(data, split=None, augment=colours, flip=False, **settings) as batches:
+        with self.load(data, split=None, augment=colors, flip=False, **settings) as batches:
             for key, (image, mask, _) in self.by_key(batches).items():
                 numpy.testing.assert_array_equal(mask, self.masks[key])
                 self.assertFalse(numpy.array_equal(image[..., 1], 10 * mask))
@@ -380,8 +380,8 @@ class Masks(unittest.TestCase):
         os.remove(f"{self.folder}/a/00.png")
         write_png(f"{self.folder}/a/01.png", self.masks["a/00"])
         write_png(f"{self.folder}/a/03.png", self.masks["a/02"])
-        with open(f"{self.folder}/a/04.ppm", "rb") as colour, open(f"{self.folder}/a/04.png", "wb") as file:
-            file.write(colour.read())
+        with open(f"{self.folder}/a/04.ppm", "rb") as color, open(f"{self.folder}/a/04.png", "wb") as file:
+            file.write(color.read())
         os.truncate(f"{self.folder}/a/05.png", 90)
         with self.load(image_size=24, train=False, mask_fill=255) as batches:
             seen = [(label, mask.min()) for batch in batches for label, mask in zip(batch.labels.tolist(), numpy.asarray(batch.masks))]

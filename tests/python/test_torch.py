@@ -48,7 +48,7 @@ def epoch_of(batches):
     return [torch.cat(part) for part in zip(*[(images.clone(), targets.clone()) for images, targets in batches])]
 
 
-def normalised(images):
+def normalized(images):
     return (images.float() / 255 - torch.tensor(dt.IMAGENET_MEAN)) / torch.tensor(dt.IMAGENET_STD)
 
 
@@ -67,7 +67,7 @@ class Tensors(unittest.TestCase):
                 batches.set_epoch(0)
                 images, targets = epoch_of(batches)
                 seen = images if layout == "NHWC" else images.permute(0, 2, 3, 1)
-                theirs = expected if dtype == "uint8" else normalised(expected)
+                theirs = expected if dtype == "uint8" else normalized(expected)
                 torch.testing.assert_close(seen.float(), theirs.float(), rtol=close, atol=close)
                 self.assertTrue(torch.equal(targets, labels))
 
@@ -77,7 +77,7 @@ class Tensors(unittest.TestCase):
                 loader = make(pin_memory=True)
             self.assertTrue(torch.equal(epoch_of(loader)[0], epoch_of(make())[0]))
 
-    def test_not_normalised(self):
+    def test_not_normalized(self):
         for settings, expected in (({"mean": None, "std": None}, lambda x: x / 255),
                                    ({"mean": (0.5,) * 3, "std": (0.25,) * 3}, lambda x: (x / 255 - 0.5) / 0.25),
                                    ({"mean": None, "std": (0.5,) * 3}, lambda x: x / 127.5)):
@@ -201,7 +201,7 @@ class Tensors(unittest.TestCase):
         with mock.patch.object(torch.cuda, "is_available", lambda: False):
             with self.assertRaisesRegex(ValueError, "device='cuda:1': this PyTorch has no CUDA, or sees no card"):
                 make(device="cuda:1")
-        for wrong, says in ({"colour": 3}, "colour"), ({"batch": 3}, "batch_size"), ({"memory": bytearray}, "pin_memory"):
+        for wrong, says in ({"color": 3}, "color"), ({"batch": 3}, "batch_size"), ({"memory": bytearray}, "pin_memory"):
             with self.assertRaisesRegex(TypeError, says):
                 make(**wrong)
         with self.assertRaises(FileNotFoundError) as caught:
@@ -504,7 +504,7 @@ class Seeds(unittest.TestCase):
                 iter(loader)
                 assert not caught
                 iter(early)
-            assert "before torch.distributed was initialised" in str(caught[0].message), caught
+            assert "before torch.distributed was initialized" in str(caught[0].message), caught
             print("good")
         """
         children = [subprocess.Popen([sys.executable, "-c", program, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
@@ -513,7 +513,7 @@ class Seeds(unittest.TestCase):
 
     def test_a_loader_before_its_group(self):
         with mock.patch.dict(os.environ, {"WORLD_SIZE": "4"}):
-            with self.assertWarnsRegex(RuntimeWarning, "WORLD_SIZE is 4, but torch.distributed is not initialised") as caught:
+            with self.assertWarnsRegex(RuntimeWarning, "WORLD_SIZE is 4, but torch.distributed is not initialized") as caught:
                 make()
             self.assertEqual(os.path.basename(caught.filename), "test_torch.py")
             with warnings.catch_warnings():
@@ -625,7 +625,7 @@ class DataLoaders(unittest.TestCase):
 
 class Shown(unittest.TestCase):
     def test_what_is_shown(self):
-        """Pictures whose colours are their coordinates: each pixel shows the place that `shown` says."""
+        """Pictures whose colors are their coordinates: each pixel shows the place that `shown` says."""
         folder, side = f"{scratch.name}/coordinates", 200
         os.makedirs(f"{folder}/a")
         y, x = numpy.mgrid[0:side, 0:side].astype(numpy.uint8)
@@ -988,7 +988,7 @@ class Single(unittest.TestCase):
         folder, out = f"{scratch.name}/kinds", f"{scratch.name}/kinds-out"
         os.makedirs(f"{folder}/a")
         gray = numpy.linspace(0, 65535, 48 * 32).reshape(32, 48)
-        colour = numpy.stack([gray // 257, gray[::-1] // 300, 200 - gray // 500], -1).astype(numpy.uint8)
+        color = numpy.stack([gray // 257, gray[::-1] // 300, 200 - gray // 500], -1).astype(numpy.uint8)
         with open(f"{folder}/a/deep.pgm", "wb") as file:
             file.write(b"P5\n48 32\n65535\n" + gray.astype(">u2").tobytes())
         Image.fromarray(gray.astype(numpy.int32), "I").save(f"{folder}/a/deep_png.png")
@@ -996,10 +996,10 @@ class Single(unittest.TestCase):
         for turn in range(1, 9):
             tags = TiffImagePlugin.ImageFileDirectory_v2()
             tags[274] = turn
-            Image.fromarray(colour).save(f"{folder}/a/turn{turn}.tif", tiffinfo=tags)
-        Image.fromarray(colour).convert("CMYK").save(f"{folder}/a/inks.tif")
-        Image.fromarray(colour).convert("CMYK").save(f"{folder}/a/inks_jpeg.jpg")
-        Image.fromarray(colour).save(f"{folder}/a/jp2.jp2")
+            Image.fromarray(color).save(f"{folder}/a/turn{turn}.tif", tiffinfo=tags)
+        Image.fromarray(color).convert("CMYK").save(f"{folder}/a/inks.tif")
+        Image.fromarray(color).convert("CMYK").save(f"{folder}/a/inks_jpeg.jpg")
+        Image.fromarray(color).save(f"{folder}/a/jp2.jp2")
         run("dl2-transcode", "--quiet", "--codec", "ppm", folder, out)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -1012,8 +1012,8 @@ class Single(unittest.TestCase):
             numpy.testing.assert_array_equal(image, theirs, name)
         for name in "deep", "deep_png", "deep_tiff":
             self.assertLess(abs(images[name][..., 0] - gray / 257).max(), 0.51, name)
-        numpy.testing.assert_array_equal(images["turn3"], colour[::-1, ::-1])
-        numpy.testing.assert_array_equal(images["turn6"], numpy.rot90(colour, -1))
+        numpy.testing.assert_array_equal(images["turn3"], color[::-1, ::-1])
+        numpy.testing.assert_array_equal(images["turn6"], numpy.rot90(color, -1))
         batches = dl2.Loader(dataset.dataset, 1, (32, 48), train=False, val_crop="squash")
         for image, batch in zip(images.values(), batches):
             if image.shape == (32, 48, 3):

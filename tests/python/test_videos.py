@@ -12,8 +12,8 @@ from small_dataset import run, scratch
 
 root = f"{scratch.name}/videos"
 FRAMES, SIDE = 40, 32
-# Frame n is of one grey, 8 + 5 n.
-GREYS = "color=black:size=64x48:rate=25,geq=lum='16+219*(8+5*N)/255':cb=128:cr=128,format=yuv420p"
+# Frame n is of one gray, 8 + 5 n.
+GRAYS = "color=black:size=64x48:rate=25,geq=lum='16+219*(8+5*N)/255':cb=128:cr=128,format=yuv420p"
 VIDEOS = {"run/1.mp4": "-c:v libx264 -qp 1 -bf 3 -g 9 -pix_fmt yuv420p",
           "run/2.mkv": "-c:v libx264 -qp 1 -bf 2 -x264-params open-gop=1:keyint=8 -pix_fmt yuv420p10le",
           "run/3.webm": "-c:v libvpx -b:v 3M -g 10",
@@ -34,7 +34,7 @@ def make_videos():
         return "ffmpeg is not installed (Debian: ffmpeg)"
     for name, options in VIDEOS.items():
         os.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-        if not ffmpeg(GREYS, "-frames:v", str(FRAMES), *options.split(), f"{root}/{name}"):
+        if not ffmpeg(GRAYS, "-frames:v", str(FRAMES), *options.split(), f"{root}/{name}"):
             return f"ffmpeg cannot make {name}"
     try:
         next(iter(dl2.Loader(dl2.Dataset(root, "all"), 1, 8, frames=1)))
@@ -49,14 +49,14 @@ missing = make_videos()
 
 
 def numbers(loader, epoch=0):
-    """By sample, the numbers of its frames, from their greys."""
+    """By sample, the numbers of its frames, from their grays."""
     found = {}
     loader.start_epoch(epoch)
     for batch in loader:
         images = numpy.asarray(batch.images).astype(float)
         for sample, clip in zip(batch.indices, images):
             levels = clip.reshape(len(clip), -1)
-            assert (levels.max(1) - levels.min(1)).max() <= 4, "not of one grey"
+            assert (levels.max(1) - levels.min(1)).max() <= 4, "not of one gray"
             found[int(sample)] = [int(round((level - 8) / 5)) for level in levels.mean(1)]
             assert abs((levels.mean(1) - 8) / 5 - numpy.array(found[int(sample)])).max() < 0.4, levels.mean(1)
     return [found[i] for i in range(len(VIDEOS))]
@@ -88,12 +88,12 @@ class Videos(unittest.TestCase):
     def test_what_is_unusual_is_counted(self):
         os.makedirs(f"{root}-unusual/walk", exist_ok=True)
         for name, options in {"1.mp4": "-vf setsar=2", "2.mp4": "-vf setparams=color_primaries=bt2020:color_trc=smpte2084"}.items():
-            self.assertTrue(ffmpeg(GREYS, "-frames:v", "5", *options.split(), "-c:v", "libx264", "-pix_fmt", "yuv420p",
+            self.assertTrue(ffmpeg(GRAYS, "-frames:v", "5", *options.split(), "-c:v", "libx264", "-pix_fmt", "yuv420p",
                                    f"{root}-unusual/walk/{name}"))
         with dl2.Loader(dl2.Dataset(f"{root}-unusual", "all"), 2, SIDE, frames=2) as loader:
             list(loader)
             stats = loader.stats()
-        self.assertEqual((stats["oblong"], stats["wide_colour"], stats["interlaced"]), (1, 1, 0))
+        self.assertEqual((stats["oblong"], stats["wide_color"], stats["interlaced"]), (1, 1, 0))
 
     def test_uniform(self):
         with self.loader(train=False, frames=7, frame_sampling="uniform") as loader:

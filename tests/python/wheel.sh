@@ -46,13 +46,13 @@ for file in $site/dl2/_core.abi3.so $site/dl2/_decoders.abi3.so $site/dl2/lib/*.
     done
     readelf -d "$file" | grep -E 'RUNPATH|RPATH' | grep -v '\[\$ORIGIN' && fail "$file looks elsewhere"
 done
-# Each library has a name of its own, and its licence.
-tail -n +2 $site/dl2/share/licences/LIBRARIES | while IFS='	' read -r library package version licence; do
+# Each library has a name of its own, and its license.
+tail -n +2 $site/dl2/share/licenses/LIBRARIES | while IFS='	' read -r library package version license; do
     [ -e "$(echo $site)/dl2/lib/$library" ] || fail "LIBRARIES has $library, which isn't there"
     printf '%s\n' "$library" | grep -Eq -- '-[0-9a-f]{8}\.so' || fail "$library has a name that others have"
-    case $licence in share/*) [ -s "$(echo $site)/dl2/$licence" ] || fail "no licence of $package" ;; esac
+    case $license in share/*) [ -s "$(echo $site)/dl2/$license" ] || fail "no license of $package" ;; esac
 done || exit 1
-[ -s $site/dl2_images-*.dist-info/LICENSE ] || fail "dl2's own licence is not there"
+[ -s $site/dl2_images-*.dist-info/LICENSE ] || fail "dl2's own license is not there"
 
 # Asters are dark, roses bright.
 "$PYTHON3" "$srcdir/tests/python/train_plain.py" make flowers || exit 99

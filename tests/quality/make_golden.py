@@ -128,7 +128,7 @@ def blur(plane):
 
 
 def xyb(light):
-    """libjxl's opponent colours, moved to 0 to 1."""
+    """libjxl's opponent colors, moved to 0 to 1."""
     bias = 0.0037930732552754493
     matrix = np.array([[0.30, 0.622, 0.078], [0.23, 0.692, 0.078], [0.24342268924547819, 0.20476744424496821, 0]])
     matrix[2, 2] = 1 - matrix[2].sum()

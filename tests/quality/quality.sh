@@ -21,7 +21,7 @@ for i in 1 2 3 4 5 6 7 8; do
     image "$work/ref/a/$i.ppm" $((20 + 13 * i)) 40 3 0 0
     image "$work/fine/a/$i.ppm" $((20 + 13 * i)) 40 3 $((3 * i)) 0
 done
-# Odd names, gray, a gray variant of a colour image, smaller than SSIM's window; and a file that is no image.
+# Odd names, gray, a gray variant of a color image, smaller than SSIM's window; and a file that is no image.
 image "$work/ref/b c/q\"uo,te.v2.ppm" 30 30 3 0 0
 image "$work/fine/b c/q\"uo,te.v2.pgm" 30 30 1 5 0
 image "$work/ref/b c/-.pgm" 25 35 1 0 0
@@ -151,7 +151,7 @@ if dl2-transcode --list codecs | grep -q '^png'; then
     is "$(find "$work/heat" -name '*.png' | wc -l)" 20 'heat maps'
     [ -s "$work/heat/fine/b c/q\"uo,te.v2.png" ] || fail "not named after its key: $(find "$work/heat")"
     grep -q 'Heat maps (ssim): 20 in .*; none of 2 images behind the first 10' "$work/out" || fail 'what has no heat map is not counted'
-    # No difference is cividis's first colour; all but the flat ones of a variant have others.
+    # No difference is cividis's first color; all but the flat ones of a variant have others.
     printf 'P6 124 40 255\n' >"$work/none.ppm"
     awk 'BEGIN { for (i = 0; i < 124 * 40; i++) printf "%c%c%c", 1, 34, 78 }' | LC_ALL=C tr '\001' '\000' >>"$work/none.ppm"
     run 0 --metrics psnr_rgb --json "$work/heat.json" "$work/none.ppm" "$work/heat/ref/a/8.png" "$work/heat/fine/a/8.png"
@@ -229,10 +229,10 @@ run 0 --json "$work/new/folder/x.json" "$work/fine" "$work/fine"
 if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  png:'; then
     mkdir "$work/alpha"
     convert -size 64x48 gradient:'rgba(255,0,0,1)'-'rgba(0,90,255,0)' "PNG32:$work/alpha/a.png" || exit 99
-    for colour in 000000 00ff00; do
-        expect 0 dl2-transcode --quiet --codec ppm --background "$colour" "$work/alpha" "$work/on-$colour"
-        run 0 --json "$work/alpha.json" "$work/alpha" "$work/on-$colour/ppm"
-        grep -q '"lossless": true' "$work/alpha.json" || fail "not scored on the background $colour"
+    for color in 000000 00ff00; do
+        expect 0 dl2-transcode --quiet --codec ppm --background "$color" "$work/alpha" "$work/on-$color"
+        run 0 --json "$work/alpha.json" "$work/alpha" "$work/on-$color/ppm"
+        grep -q '"lossless": true' "$work/alpha.json" || fail "not scored on the background $color"
     done
     run 1 "$work/alpha" "$work/on-000000/ppm" "$work/on-00ff00/ppm"
     said 'have different backgrounds'
@@ -331,7 +331,7 @@ def of_jxl(data): # the signature, the size (500x300: 1 + 2 + 9 bits, no ratio, 
         if data[at + 4:at + 8] in (b"jxlc", b"jxlp"):
             left -= length - 8 - 4 * (data[at + 4:at + 8] == b"jxlp")
         at += length
-    return left + 2 + (26 + 13 + 7) // 8 # the same size; colours as in the JPEG, not XYB, take 13 bits
+    return left + 2 + (26 + 13 + 7) // 8 # the same size; colors as in the JPEG, not XYB, take 13 bits
 known, got = {"jpg": of_jpeg, "png": of_png, "webp": of_webp, "jxl": of_jxl}, {}
 for v in json.load(open(sys.argv[1]))["variants"]:
     [file] = [f for f in glob.glob(v["path"] + "/a.*")]

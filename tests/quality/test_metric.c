@@ -446,29 +446,29 @@ static void small_images_have_no_ssim(void **state)
 }
 
 /* A gray image is the same as R = G = B, on either side. */
-static void gray_against_colour(void **state)
+static void gray_against_color(void **state)
 {
     struct dl2_image gray = new_image(190, 180, 1), same = new_image(190, 180, 3),
-                     colour = new_image(190, 180, 3);
+                     color = new_image(190, 180, 3);
     pattern_fill(&gray, 0, 0);
-    pattern_fill(&colour, 20, 0);
+    pattern_fill(&color, 20, 0);
     for (size_t i = 0; i < 190 * 180; i++)
         memset(same.data + 3 * i, gray.data[i], 3);
     assert_true(dl2_images_equal(&gray, &same) && dl2_images_equal(&same, &gray));
-    assert_false(dl2_images_equal(&gray, &colour));
+    assert_false(dl2_images_equal(&gray, &color));
     for (size_t p = 0; p < path_count; p++) {
         for (unsigned m = 0; dl2_metric_at(m); m++) {
             const struct dl2_metric *metric = dl2_metric_at(m);
-            const double truth = score(p, metric, &same, &colour).value;
-            assert_true(score(p, metric, &gray, &colour).value == truth);
-            assert_true(score(p, metric, &colour, &gray).value ==
-                        score(p, metric, &colour, &same).value);
+            const double truth = score(p, metric, &same, &color).value;
+            assert_true(score(p, metric, &gray, &color).value == truth);
+            assert_true(score(p, metric, &color, &gray).value ==
+                        score(p, metric, &color, &same).value);
         }
         assert_true(isnan(score(p, &dl2_metric_psnr_rgb, &gray, &same).value));
     }
     dl2_image_free(&gray);
     dl2_image_free(&same);
-    dl2_image_free(&colour);
+    dl2_image_free(&color);
 }
 
 /* ---- CIEDE2000 by the formula as it stands, in double precision */
@@ -536,7 +536,7 @@ static double textbook_ciede2000(const uint8_t *one, const uint8_t *other)
     return sqrt(el * el + ec * ec + eh * eh + rotation * ec * eh);
 }
 
-/* Every path gives the same bits, near the formula: for far colours, near ones, and grays. */
+/* Every path gives the same bits, near the formula: for far colors, near ones, and grays. */
 static void ciede2000_is_the_formula(void **state)
 {
     enum { COUNT = 4096 };
@@ -720,7 +720,7 @@ int main(void)
         cmocka_unit_test(black_and_white),
         cmocka_unit_test(small_images_have_no_ssim),
         cmocka_unit_test(small_images_have_no_ms_ssim),
-        cmocka_unit_test(gray_against_colour),
+        cmocka_unit_test(gray_against_color),
         cmocka_unit_test(ciede2000_is_the_formula),
         cmocka_unit_test(ssim_maps_average_to_the_score),
         cmocka_unit_test(deep_images_score_the_same),

@@ -24,7 +24,7 @@ expect 0 run -d data --device cuda --deterministic -b 8 --out large
 losses sync/$REPORT >sync.losses; losses large/$REPORT >large.losses
 [ "$(wc -l <sync.losses)" -ge 6 ] || fail "no losses in the report"
 paste sync.losses large.losses | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-3 * $2) exit 1 }' ||
-    fail "two cards with synchronised batch norm are not one with the same step"
+    fail "two cards with synchronized batch norm are not one with the same step"
 expect 0 run $options -b 4 --out two --gpus 2
 expect 0 run $options -b 4 --out two-again --gpus 2
 same two/$CK two-again/$CK "two runs on two cards"

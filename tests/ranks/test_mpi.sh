@@ -26,7 +26,7 @@ for ranks in 1 2 3; do
 done
 expect 0 mpi -n 2 dl2-train $smallest $options --sync-bn --out sync
 expect 0 run $options --out sync-local --ranks 2 --sync-bn
-same sync/$CK sync-local/$CK "synchronised batch norm"
+same sync/$CK sync-local/$CK "synchronized batch norm"
 moved() { grep '"bytes_moved"' $1/$REPORT; }
 is "$(moved local3)" "$(moved mpi3)" "bytes that either transport moved"
 # Models that hop need no more of the transport than their ranks' numbers.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Training on several ranks, in threads: with synchronised batch norm, N of them with batches of b
+ * Training on several ranks, in threads: with synchronized batch norm, N of them with batches of b
  * learn what one does with batches of N * b, and all have the same weights, bit for bit.
  */
 #include "network/network.h"
@@ -42,7 +42,7 @@ static void make_images(void)
             labels[k][n] = (n + k) % 3;
             for (int i = 0; i < IMAGE; i++) {
                 state = state * 1664525 + 1013904223;
-                /* Samples of unlike contrast: unsynchronised statistics are off. */
+                /* Samples of unlike contrast: unsynchronized statistics are off. */
                 images[k][n * IMAGE + i] =
                     (uint8_t)(60 * labels[k][n] + (state >> 24) * (unsigned)(n + 1) / 20);
             }
@@ -149,7 +149,7 @@ static void compare(const char *device, unsigned count, double limit)
     train(&alone);
     train_together(ranks, count, device, BATCH, true);
     const double together = difference(&ranks[0], &alone);
-    print_message("%s, %u ranks: %.2g with synchronised batch norm", device, count, together);
+    print_message("%s, %u ranks: %.2g with synchronized batch norm", device, count, together);
     free_weights(ranks, count);
     train_together(ranks, count, device, BATCH, false);
     const double apart = difference(&ranks[0], &alone);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A study's result files on any bytes: the first byte says which of the kinds below the rest is; it
- * is read, analysed and made a page (without plots, which are gnuplot's work). Beside it lie two
+ * is read, analyzed and made a page (without plots, which are gnuplot's work). Beside it lie two
  * trainings, so that evaluations have something to be of, and another trainer's on the original,
  * for the kind whose metric is another trainer's.
  */
@@ -115,8 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     page.speeds = dl2_keep(study.arch_count, sizeof *page.speeds, "speeds");
     for (size_t a = 0; a < study.arch_count; a++) {
         page.analyses[a] =
-            dl2_analyse(&study, study.archs[a], opened < 0 ? &question : &page.plan.questions[a]);
-        page.speeds[a] = dl2_speeds_analyse(&study, &page.analyses[a], NAN);
+            dl2_analyze(&study, study.archs[a], opened < 0 ? &question : &page.plan.questions[a]);
+        page.speeds[a] = dl2_speeds_analyze(&study, &page.analyses[a], NAN);
     }
     if (opened == DL2_OK)
         must(dl2_plan_record(&page.plan, &study, page.analyses, &error) == DL2_OK);

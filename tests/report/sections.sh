@@ -45,7 +45,7 @@ says "$page" "(one training each gives no interval)"
 silent "$page" "Kendall" "Size at equal quality" "qualities in common"
 trainings
 
-# ---- Curves by settings and resolution, in the codec's colour, and rings on the Pareto front
+# ---- Curves by settings and resolution, in the codec's color, and rings on the Pareto front
 styled=$work/styled
 load "$styled" raw 900
 for one in raw:0:0.70 jpeg-30:15:0.63 jpeg-50:25:0.65 jpeg_444-50:26:0.64 jpeg-30@64:9:0.60 webp-30:12:0.62 webp-50:25:0.64; do

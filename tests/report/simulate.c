@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does the report keep its promises? Studies are drawn whose truth is known, analysed as real ones
+ * Does the report keep its promises? Studies are drawn whose truth is known, analyzed as real ones
  * are, and counted: how often is any variant recommended that loses more than the tolerance, and
  * how often do the intervals hold the truth?
  *
@@ -525,7 +525,7 @@ static void must(bool well, const char *what)
     }
 }
 
-static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
+static void analyze_drawing(const struct kind *kind, struct drawing *drawn,
                             struct dl2_analysis *analysis)
 {
     struct dl2_question question = {.tolerance = TOLERANCE};
@@ -534,7 +534,7 @@ static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
     else if (kind->told) /* as a study's first report does */
         question.looks = (struct dl2_looks){1, {kind->seeds}, {dl2_look_unplanned(0)}};
     assemble(kind, drawn);
-    *analysis = dl2_analyse(&drawn->study, drawn->archs[0], &question);
+    *analysis = dl2_analyze(&drawn->study, drawn->archs[0], &question);
 }
 
 /* Adds a seed to all variants until all are claimed, and spends what looks that nobody planned may.
@@ -553,7 +553,7 @@ static size_t look_again(const struct kind *kind, struct drawing *drawn,
         for (size_t v = 0; v < variants; v++)
             drawn->trained[v] = seeds;
         assemble(kind, drawn);
-        *analysis = dl2_analyse(&drawn->study, drawn->archs[0], &question);
+        *analysis = dl2_analyze(&drawn->study, drawn->archs[0], &question);
         for (size_t v = 1; v < variants; v++)
             all &= drawn->within[v] = analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN;
         if (all || seeds == MAX_SEEDS)
@@ -568,7 +568,7 @@ static size_t train_until_decided(const struct kind *kind, struct drawing *drawn
 {
     size_t trainings = 0;
     for (;;) {
-        analyse_drawing(kind, drawn, analysis);
+        analyze_drawing(kind, drawn, analysis);
         bool any = false;
         for (size_t v = 1; !kind->seeds && v < drawn->study.variant_count; v++) {
             const size_t more = dl2_analysis_seeds_wanted(analysis, v);
@@ -594,7 +594,7 @@ static size_t count_same(const struct kind *kind, struct drawing *drawn,
     fixed.seeds = MAX_SEEDS;
     for (size_t v = 0; v < drawn->study.variant_count; v++)
         drawn->trained[v] = MAX_SEEDS;
-    analyse_drawing(&fixed, drawn, &all);
+    analyze_drawing(&fixed, drawn, &all);
     for (size_t v = 1; v < drawn->study.variant_count; v++)
         same += (analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN) ==
                 (all.comparisons[v].verdict == DL2_VERDICT_WITHIN);
@@ -670,7 +670,7 @@ static void try_advice(const struct kind *kind, struct dl2_random *random, struc
         new.seeds = more ? needed->many : needed->few;
         find_shifts(&new, drawn);
         draw_study(&new, random, drawn);
-        analyse_drawing(&new, drawn, &again);
+        analyze_drawing(&new, drawn, &again);
         tally->shown[more] += again.comparisons[likely].verdict == DL2_VERDICT_WITHIN;
     }
 }

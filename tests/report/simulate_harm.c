@@ -376,7 +376,7 @@ int main(int argc, char **argv)
             dl2_random_init(&random, 2, DL2_RANDOM_TEST, k, n);
             draw_study(kind, &random, &drawn);
             for (size_t a = 0; a < kind->networks; a++)
-                analyses[a] = dl2_analyse(&drawn.study, drawn.archs[a], &question);
+                analyses[a] = dl2_analyze(&drawn.study, drawn.archs[a], &question);
             count_classes(kind, &drawn, &analyses[0], &tally);
             if (kind->networks > 1)
                 count_transfers(&drawn, analyses, &tally);

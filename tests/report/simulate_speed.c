@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Do the report's sentences on speed keep their promises? Studies are drawn whose truth is known,
- * their speeds are analysed as those of real ones, and counted: how often do the intervals hold the
+ * their speeds are analyzed as those of real ones, and counted: how often do the intervals hold the
  * truth, how often is any variant wrongly claimed to be faster than the original, and how often is
  * the fastest neither recommended nor said to be perhaps as fast?
  *
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
             struct dl2_random random;
             dl2_random_init(&random, 1, DL2_RANDOM_TEST, k, n);
             draw_study(kind, &random, &drawn);
-            const struct dl2_speeds speeds = dl2_speeds_analyse(&drawn.study, &drawn.analysis, NAN);
+            const struct dl2_speeds speeds = dl2_speeds_analyze(&drawn.study, &drawn.analysis, NAN);
             count_study(&drawn, &speeds, &tally);
             dl2_free_kept();
         }

@@ -63,14 +63,14 @@ static void make_study(const struct row *rows, size_t count)
 static void judge(double tolerance, struct dl2_looks looks)
 {
     const struct dl2_question question = {.tolerance = tolerance, .looks = looks, .draws = 200};
-    analysis = dl2_analyse(&study, "small", &question);
-    speeds = dl2_speeds_analyse(&study, &analysis, NAN);
+    analysis = dl2_analyze(&study, "small", &question);
+    speeds = dl2_speeds_analyze(&study, &analysis, NAN);
     brief = dl2_brief_make(&study, &analysis, &speeds);
 }
 
 static const struct dl2_looks once = {0, {0}, {0}};
 
-static void analyse(const struct row *rows, size_t count, double tolerance)
+static void analyze(const struct row *rows, size_t count, double tolerance)
 {
     make_study(rows, count);
     judge(tolerance, once);
@@ -99,7 +99,7 @@ static void test_paired(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"jpeg-50", 0.1, 200, 3, {69, 72, 74.5}, 0}};
-    analyse(rows, 2, 1);
+    analyze(rows, 2, 1);
     const struct dl2_comparison *c = &analysis.comparisons[1];
     assert_int_equal(analysis.noise.freedom, 2);
     assert_near(c->difference, -0.5);
@@ -120,7 +120,7 @@ static void test_block(void **state)
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 74}, 0},
                                {"a", 0.1, 200, 3, {69, 71, 76}, 0},
                                {"b", 0.05, 300, 3, {68, 73, 72}, 0}};
-    analyse(rows, 3, 1);
+    analyze(rows, 3, 1);
     assert_int_equal(analysis.noise.freedom, 4);
     assert_near(analysis.noise.deviation, sqrt(10.0 / 4));
     assert_near(analysis.comparisons[1].difference, 0);
@@ -135,7 +135,7 @@ static void test_unpaired(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 71, 72}, 0},
                                {"a", 0.1, 200, 3, {70, 72, 74}, 10}};
-    analyse(rows, 2, 1);
+    analyze(rows, 2, 1);
     const struct dl2_comparison *c = &analysis.comparisons[1];
     assert_int_equal(c->pairs, 0);
     assert_near(c->difference, 1);
@@ -151,7 +151,7 @@ static void test_missing_seed(void **state)
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"a", 0.1, 200, 3, {69, 72, 73}, 0},
                                {"b", 0.2, 200, 2, {69, 73}, 0}};
-    analyse(rows, 3, 1);
+    analyze(rows, 3, 1);
     assert_int_equal(analysis.noise.freedom, 3);
     assert_near(analysis.noise.deviation, sqrt(1.75 / 3));
     assert_near(analysis.comparisons[1].half, T2Q * sqrt((2 * 1 + 0.5 * 1.75 / 3) / 2.25 / 3));
@@ -190,7 +190,7 @@ static void test_advice_sure(void **state)
                                {"jpeg-50", 0.1, 300, 2, {69.5, 70.5}, 0},
                                {"jpeg-85", 0.2, 200, 2, {70, 71}, 0},
                                {"jp2-50", 0.08, 20, 2, {69.4, 70.4}, 0}};
-    analyse(rows, 5, 1);
+    analyze(rows, 5, 1);
     assert_int_equal(smallest->sure, 4);
     assert_int_equal(smallest->likely, 5);
     assert_int_equal(fastest->sure, 2);
@@ -216,7 +216,7 @@ static void test_advice_likely(void **state)
     /* As test_paired: -0.5 with +-1.24. */
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 72, 75}, 0},
                                {"jpeg-50", 0.1, 50, 3, {69, 72, 74.5}, 0}};
-    analyse(rows, 2, 1);
+    analyze(rows, 2, 1);
     assert_int_equal(smallest->sure, 2);
     assert_int_equal(smallest->likely, 1);
     assert_string_equal(brief.use, "Keep the original: no smaller variant is shown to lose less "
@@ -236,7 +236,7 @@ static void test_advice_likely(void **state)
     assert_true(isnan(outlook.of_images) && outlook.chance > 0.7 && outlook.chance < 0.8);
     assert_says(fastest, "No variant was measured to be faster to load than the original.");
 
-    analyse(rows, 2, 2); /* the same figures, a wider tolerance */
+    analyze(rows, 2, 2); /* the same figures, a wider tolerance */
     assert_int_equal(smallest->sure, 1);
     assert_contains(brief.use, "shown to lose less than 2 points");
 }
@@ -244,7 +244,7 @@ static void test_advice_likely(void **state)
 static void test_advice_one_seed(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 1, {70}, 0}, {"jpeg-50", 0.1, 200, 1, {70.2}, 0}};
-    analyse(rows, 2, 1);
+    analyze(rows, 2, 1);
     assert_int_equal(smallest->sure, 2);
     assert_int_equal(smallest->likely, 1);
     assert_string_equal(brief.open,
@@ -257,7 +257,7 @@ static void test_advice_none(void **state)
     const struct row rows[] = {{"raw", 1, NAN, 2, {70, 71}, 0},
                                {"jpeg-10", 0.04, NAN, 2, {60, 61}, 0},
                                {"png", 1.1, NAN, 2, {70, 71}, 0}};
-    analyse(rows, 3, 1);
+    analyze(rows, 3, 1);
     assert_int_equal(smallest->sure, 3);
     assert_int_equal(smallest->likely, 3);
     assert_string_equal(
@@ -267,7 +267,7 @@ static void test_advice_none(void **state)
     assert_says(fastest, "speed was not measured");
 
     const struct row untrained[] = {{"raw", 1, 100, 0, {0}, 0}, {"a", 0.1, 200, 2, {60, 61}, 0}};
-    analyse(untrained, 2, 1);
+    analyze(untrained, 2, 1);
     assert_contains(brief.use, "The original was not trained on");
     assert_int_equal(brief.line_count, 0);
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_NONE);
@@ -320,11 +320,11 @@ static void test_predictions(void **state)
         runs[2 + s].on_original = true;
     }
     const struct dl2_question question = {.tolerance = 1, .on_original = true};
-    analysis = dl2_analyse(&study, "small", &question);
+    analysis = dl2_analyze(&study, "small", &question);
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[1].accuracy.mean, 25);
     runs[3].on_original = false; /* not validated on it */
-    analysis = dl2_analyse(&study, "small", &question);
+    analysis = dl2_analyze(&study, "small", &question);
     assert_int_equal(analysis.comparisons[1].pairs, 1);
     judge(1, once); /* both questions */
     assert_near(analysis.comparisons[1].difference, 25);
@@ -345,7 +345,7 @@ static void test_unequal_noise(void **state)
                                {"b", 0.4, 200, 4, {70.1, 70.1, 70.3, 70}, 0},
                                {"c", 0.3, 200, 4, {70.1, 70.2, 70.2, 70}, 0},
                                {"d", 0.2, 200, 4, {66, 74, 69, 71.5}, 0}};
-    analyse(rows, 5, 1);
+    analyze(rows, 5, 1);
     const double together = analysis.noise.deviation * analysis.noise.deviation / 2; /* 2 / 4 */
     const struct dl2_comparison *a = &analysis.comparisons[1], *d = &analysis.comparisons[4];
     assert_near(a->difference, 0.05);
@@ -464,15 +464,15 @@ static void test_words(void **state)
     const struct dl2_accuracy_kind as_it_is = {
         .name = "top-1", .unit = "points", .is_percent = true, .is_as_it_is = true};
     const char *gains = "gains %.1f points (%.1f to %.1f)", *in = "are in points of accuracy";
-    const char *falls = "Accuracy does not rise: an accuracy; neighbours that fall";
+    const char *falls = "Accuracy does not rise: an accuracy; neighbors that fall";
     assert_words(&dl2_accuracy_top1, falls, falls);
     assert_words(&share, gains, gains);
     assert_words(&share, in, "are in points of mAP");
-    assert_words(&share, falls, "mAP does not rise: a value of mAP; neighbours that fall");
+    assert_words(&share, falls, "mAP does not rise: a value of mAP; neighbors that fall");
     assert_words(&loss, gains, "is better by %.3f nats (%.3f to %.3f)");
     assert_words(&loss, in, "are in nats of accuracy loss");
     assert_words(&loss, falls,
-                 "accuracy loss does not fall: a value of accuracy loss; neighbours that rise");
+                 "accuracy loss does not fall: a value of accuracy loss; neighbors that rise");
     assert_words(&bare, gains, "gains %.1f (%.1f to %.1f)");
     assert_words(&bare, in, "are in AUC");
     assert_words(&bare, "against, inaccuracy, pointsize", "against, inaccuracy, pointsize");

@@ -81,7 +81,7 @@ static void lose(size_t network, size_t first, size_t count)
             made.outcome[network][1][s][i] = 0;
 }
 
-static struct dl2_analysis analyse(size_t network)
+static struct dl2_analysis analyze(size_t network)
 {
     const struct dl2_question question = {.tolerance = 1};
     for (size_t r = 0; r < made.study.run_count; r++) {
@@ -90,7 +90,7 @@ static struct dl2_analysis analyse(size_t network)
         for (size_t i = 0; run->outcome && i < run->images; i++)
             run->accuracy += run->outcome[i] == 1 ? 1 / (double)run->images : 0;
     }
-    return dl2_analyse(&made.study, made.archs[network], &question);
+    return dl2_analyze(&made.study, made.archs[network], &question);
 }
 
 static void assert_near(double value, double expected)
@@ -149,7 +149,7 @@ static void test_names(void **state)
 /* The harm of the variant, with the first network. */
 static void judge(struct dl2_class_harm *harm)
 {
-    const struct dl2_analysis analysis = analyse(0);
+    const struct dl2_analysis analysis = analyze(0);
     const struct dl2_classes classes = dl2_classes_find(&made.images[0]);
     const struct dl2_class_harm *harms = dl2_class_harm_make(&made.study, &analysis, 0, &classes);
     assert_int_equal(harms[0].pairs, 0); /* the original itself */
@@ -267,7 +267,7 @@ static void test_few(void **state)
 static void change_loss(struct dl2_loss_change *change)
 {
     struct dl2_loss_change changes[2];
-    const struct dl2_analysis analysis = analyse(0);
+    const struct dl2_analysis analysis = analyze(0);
     dl2_loss_changes_make(&made.study, &analysis, 0, changes);
     assert_near(changes[0].mean, 1);
     assert_true(isnan(changes[0].difference));
@@ -307,7 +307,7 @@ static void test_loss(void **state)
 static void compare_networks(struct dl2_transfer *transfer)
 {
     size_t count;
-    const struct dl2_analysis analyses[] = {analyse(0), analyse(1)};
+    const struct dl2_analysis analyses[] = {analyze(0), analyze(1)};
     const struct dl2_transfer *list = dl2_transfers_make(&made.study, analyses, &count);
     assert_int_equal(count, 1);
     *transfer = list[0];
@@ -342,7 +342,7 @@ static void test_transfer(void **state)
     size_t count;
     const struct dl2_question question = {.tolerance = 1};
     for (size_t n = 0; n < 2; n++)
-        analyses[n] = dl2_analyse(&made.study, made.archs[n], &question);
+        analyses[n] = dl2_analyze(&made.study, made.archs[n], &question);
     const struct dl2_transfer *list = dl2_transfers_make(&made.study, analyses, &count);
     assert_int_equal(count, 1);
     assert_int_equal(list[0].images, 0);

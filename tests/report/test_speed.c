@@ -59,8 +59,8 @@ static void judge(const struct row *rows, size_t count, double tolerance, double
                                                               .stall = 0.25,
                                                               .joules = NAN};
     }
-    analysis = dl2_analyse(&study, network, &question);
-    speeds = dl2_speeds_analyse(&study, &analysis, accuracy);
+    analysis = dl2_analyze(&study, network, &question);
+    speeds = dl2_speeds_analyze(&study, &analysis, accuracy);
 }
 
 static void assert_near(double value, double expected)

@@ -56,7 +56,7 @@ for rounds in 1 2 3 4 5 6; do
         [ $((number % 2)) -eq 1 ] || is "$(round "$number" "$order")" \
             "$(round $((number - 1)) "$order" | backwards)" "round $number of $rounds, backwards"
     done
-    case $rounds in # a steady drift favours nothing in an even number of rounds, and little in an odd one
+    case $rounds in # a steady drift favors nothing in an even number of rounds, and little in an odd one
     1) ;;
     *[02468]) is "$(places "$order")" "0 0" "the places of the cells in $rounds rounds" ;;
     3) is "$(places "$order")" "-1.16667 1.16667" "the places of the cells in 3 rounds" ;;

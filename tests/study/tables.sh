@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# TABLES and study-tables: quantisation tables are fitted before the variants that have them, a network's after its
+# TABLES and study-tables: quantization tables are fitted before the variants that have them, a network's after its
 # training on the original; what they depend on makes them again.
 . "$srcdir/tests/lib.sh"
 plainly

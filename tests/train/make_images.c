@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * make_images DIR CLASSES TRAIN VAL SIDE [gray] [SEED]: writes DIR/{train,val}/cK/N.ppm, TRAIN and
- * VAL images a class; where VAL is 0, DIR/cK/N.ppm. A class has its own mean colour, or gray, under
+ * VAL images a class; where VAL is 0, DIR/cK/N.ppm. A class has its own mean color, or gray, under
  * noise.
  */
 #include "common/error.h"

@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 12 4 3 8
-make_images other 12 4 5 8 colour 9
+make_images other 12 4 5 8 color 9
 BEST=best.safetensors
 # Epochs get better and worse: with these, the second and the fifth are the best ones so far.
 options="-d data -e 6 --val other --val data --lr 0.02 --lr-policy linear --warmup 2 --keep-best --step-log --ema 0.3"

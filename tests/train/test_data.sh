@@ -4,12 +4,12 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 16 5 8
-make_images other 3 16 4 8 colour 9
+make_images other 3 16 4 8 color 9
 make_images flat 3 20 0 8
 make_images gray 3 16 4 8 gray
 make_images four 4 8 2 8
 
-# It learns: three mean colours are easy.
+# It learns: three mean colors are easy.
 expect 0 run -d data -e 12 --out easy
 "${PYTHON3:-python3}" - easy/$REPORT <<'PY' || fail "it does not learn"
 import json, sys

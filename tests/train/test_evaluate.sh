@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 5 16 5 8
-make_images other 5 16 4 8 colour 9
+make_images other 5 16 4 8 color 9
 evaluate() { dl2-train --quiet -j 2 --threads 1 evaluate "$@"; }
 # predicts A B WHAT: the same files of predictions.
 predicts() {
@@ -60,7 +60,7 @@ for predictions in sets:
         assert target == numbers[key.split("/")[1]], (key, target)
 assert all(sets[0][key] == sets[1][key] for key in sets[1])      # the same images, by two lists
 right = sum(row[2] for row in sets[0].values())
-assert right > 20, right                                          # it has learned these colours
+assert right > 20, right                                          # it has learned these colors
 assert json.load(open("joined/evaluation/evaluation_report.json"))["classes"] == 5
 PY
 # Images of a class that only the training split has are no obstacle; one name of two classes is.

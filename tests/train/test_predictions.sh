@@ -5,8 +5,8 @@
 . "$srcdir/tests/train/train_lib.sh"
 need_python numpy python3-numpy
 make_images data 7 16 5 8
-make_images other 7 16 4 8 colour 9
-make_images hard 7 2 9 8 colour 3
+make_images other 7 16 4 8 color 9
+make_images hard 7 2 9 8 color 3
 for k in 0 1 2 3 4 5 6; do # in each class a few images of others
     for i in 1 2 3 4 5; do cp hard/val/c$k/008.ppm hard/val/c$(((k + i) % 7))/00$i.ppm; done
 done

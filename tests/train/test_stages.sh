@@ -3,7 +3,7 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 16 5 16
-make_images other 3 16 5 16 colour 9
+make_images other 3 16 5 16 color 9
 staged() { dl2-train --quiet -j 2 --threads 1 -a convnet -b 8 --image-size 12 --optimizer adamw "$@"; }
 # tensors FILE NAME...: a checksum of these tensors.
 tensors() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Fitted quantisation tables: made from a dataset, used by name, recorded.
+# Fitted quantization tables: made from a dataset, used by name, recorded.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
 LC_ALL=C; export LC_ALL
 . "$srcdir/tests/lib.sh"
@@ -14,7 +14,7 @@ made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
 bytes() { awk -v v="$1" '$1 == v { print $4 }' "$work/out"; }
 cd "$work" || exit 99
 
-# Smooth pictures with some noise, in colour.
+# Smooth pictures with some noise, in color.
 for i in 1 2 3 4 5 6; do
     mkdir -p src/train/a src/val/a
     { printf 'P6\n%d %d\n255\n' $((90 + 10 * i)) 80
@@ -87,10 +87,10 @@ run 2 --codec jpeg:tables=absent.json src to2
 said 'absent.json'
 echo '{"schema": "dl2-tables/1"}' >bad.json
 run 2 --codec jpeg:tables=bad.json src to2
-said 'bad.json is not a file of quantisation tables'
+said 'bad.json is not a file of quantization tables'
 sed 's/"luma": "[0-9]*/"luma": "256/' one.json >large.json
 run 2 --codec jpeg:tables=large.json src to2
-said 'large.json is not a file of quantisation tables'
+said 'large.json is not a file of quantization tables'
 cp one.json my-tables.json
 run 2 --codec jpeg:tables=my-tables.json src to2
 said 'rename it'

@@ -131,7 +131,7 @@ said 'HDR and wide gamuts are not converted, and clips look pale: 1 videos have 
 said 'frames are not deinterlaced, and clips show combs where something moves: 1 videos are interlaced'
 expect 0 dl2-load check --json=check.json unusual
 said '1 of its videos have pixels that are not square: they look stretched'
-tr -d ' \n' <check.json | grep -qF '"unusual":{"oblong":1,"wide_colour":1,"interlaced":1,' || fail "check.json: $(cat check.json)"
+tr -d ' \n' <check.json | grep -qF '"unusual":{"oblong":1,"wide_color":1,"interlaced":1,' || fail "check.json: $(cat check.json)"
 expect 0 dl2-load bench --split all --epochs 1 --frames 2 --image-size 32 unusual
 for line in 'pixels not square' 'HDR or wide gamut' 'interlaced videos'; do
     grep -q "$line .* 1 times" out || fail "bench says nothing of $line: $(cat out)"

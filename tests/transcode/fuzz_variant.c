@@ -56,7 +56,7 @@ static void init(struct dl2_variant *variant)
                                                          .decode = DL2_DECODE_DEFAULTS,
                                                          .pack = {.container = "folder"},
                                                          .never_larger = true,
-                                                         .colour = DL2_COLOURS_KEEP};
+                                                         .color = DL2_COLORS_KEEP};
     const struct dl2_transcode_target target = {
         .codec = dl2_codec_find("ppm"),
         .encode = DL2_ENCODE_DEFAULTS,

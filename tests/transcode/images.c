@@ -2,11 +2,11 @@
 /*
  * What the shell tests make their input with and look at results through.
  *
- *   images tree FOLDER COUNT    COUNT small PPM files, gray and colour, in {train,val}/{rose,tulip}
+ *   images tree FOLDER COUNT    COUNT small PPM files, gray and color, in {train,val}/{rose,tulip}
  *   images special FOLDER       one file of each awkward kind
  *   images rare FOLDER          rgb.jpg, rgb-422.jpg, arithmetic.jpg, cmyk.jpg, and plain.jpg
- *   images colours FOLDER       images that are not sRGB, and of 16 bits, with alpha and CMYK
- *   images colours FOLDER odd   those that nothing converts to sRGB
+ *   images colors FOLDER       images that are not sRGB, and of 16 bits, with alpha and CMYK
+ *   images colors FOLDER odd   those that nothing converts to sRGB
  *   images show FILE            "WIDTH HEIGHT CHANNELS R G B", the last three of the first pixel
  */
 #include "config.h"
@@ -53,70 +53,70 @@ static void save_picture(const char *path, const char *codec, uint32_t width, ui
     dl2_bytes_free(&bytes);
 }
 
-/* The picture by the codec; `colour` is fitted to it, or NULL. */
-static void save_colour(const char *root, const char *name, const char *codec_name, int quality,
-                        const struct dl2_colour *colour)
+/* The picture by the codec; `color` is fitted to it, or NULL. */
+static void save_color(const char *root, const char *name, const char *codec_name, int quality,
+                        const struct dl2_color_space *color)
 {
     const struct dl2_codec *const codec = dl2_codec_find(codec_name);
-    struct dl2_colour fitted = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space fitted = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
     struct dl2_error error = DL2_ERROR_INIT;
     char path[4096];
     sample_picture(&image, 61, 43, 3);
-    if (colour && dl2_colour_fit(colour, codec, 3, &fitted, &error) != 1)
+    if (color && dl2_color_fit(color, codec, 3, &fitted, &error) != 1)
         exit(1);
-    options.colour = colour ? &fitted : NULL;
+    options.color = color ? &fitted : NULL;
     options.quality = quality;
     check(dl2_image_encode(codec, &image, &options, &bytes, &error), &error);
     snprintf(path, sizeof path, "%s/a/%s", root, name);
     save(path, &bytes);
-    dl2_colour_free(&fitted);
+    dl2_color_free(&fitted);
     dl2_image_free(&image);
     dl2_bytes_free(&bytes);
 }
 
 /* A description as a profile, which PNG could hold in another way. */
-static void make_profile(const struct dl2_colour *colour, struct dl2_colour *out)
+static void make_profile(const struct dl2_color_space *color, struct dl2_color_space *out)
 {
-    if (dl2_colour_fit(colour, dl2_codec_find("jpeg"), 3, out, NULL) != 1)
+    if (dl2_color_fit(color, dl2_codec_find("jpeg"), 3, out, NULL) != 1)
         exit(1);
 }
 
-static void make_colours(const char *root, bool odd)
+static void make_colors(const char *root, bool odd)
 {
     static const uint16_t deep[4] = {0, 300, 40000, 65535};
     static const uint16_t clear[8] = {10, 20, 30, 128, 40, 50, 60, 255};
     static const uint8_t inks[4] = {10, 200, 30, 40};
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB}, profile = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB}, profile = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     char path[4096];
-    dl2_colour_set_cicp(&colour, 12, 13);
-    make_profile(&colour, &profile);
+    dl2_color_set_cicp(&color, 12, 13);
+    make_profile(&color, &profile);
     if (odd) {
-        dl2_colour_set_cicp(&colour, 9, 16);
-        save_colour(root, "pq.png", "png", 0, &colour);
+        dl2_color_set_cicp(&color, 9, 16);
+        save_color(root, "pq.png", "png", 0, &color);
         profile.icc.size = 150;
-        struct dl2_colour damaged = profile;
+        struct dl2_color_space damaged = profile;
         struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
         struct dl2_image image = DL2_IMAGE_INIT;
         struct dl2_error error = DL2_ERROR_INIT;
-        options.colour = &damaged;
+        options.color = &damaged;
         sample_picture(&image, 61, 43, 3);
         check(dl2_image_encode(dl2_codec_find("jpeg"), &image, &options, &bytes, &error), &error);
         snprintf(path, sizeof path, "%s/a/damaged.jpg", root);
         save(path, &bytes);
         dl2_image_free(&image);
     } else {
-        save_colour(root, "p3.png", "png", 0, &profile);
-        save_colour(root, "copied.jpg", "jpeg", 80, &profile);
-        save_colour(root, "plain.png", "png", 0, NULL);
-        colour.form = DL2_COLOUR_GAMMA;
-        colour.gamma = 1;
-        memcpy(colour.xy, (const double[8]){0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290},
-               sizeof colour.xy);
-        save_colour(root, "linear.png", "png", 0, &colour);
+        save_color(root, "p3.png", "png", 0, &profile);
+        save_color(root, "copied.jpg", "jpeg", 80, &profile);
+        save_color(root, "plain.png", "png", 0, NULL);
+        color.form = DL2_COLOR_SPACE_GAMMA;
+        color.gamma = 1;
+        memcpy(color.xy, (const double[8]){0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290},
+               sizeof color.xy);
+        save_color(root, "linear.png", "png", 0, &color);
         sample_png(&(struct sample_png){2, 2, 0, 16, false, -1, 0, deep}, &bytes);
         snprintf(path, sizeof path, "%s/a/deep.png", root);
         save(path, &bytes);
@@ -127,8 +127,8 @@ static void make_colours(const char *root, bool odd)
         snprintf(path, sizeof path, "%s/a/cmyk.jpg", root);
         save(path, &bytes);
     }
-    dl2_colour_free(&colour);
-    dl2_colour_free(&profile);
+    dl2_color_free(&color);
+    dl2_color_free(&profile);
     dl2_bytes_free(&bytes);
 }
 
@@ -228,8 +228,8 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && !strcmp(argv[1], "tree"))
         make_tree(argv[2], (unsigned)atoi(argv[3]));
-    else if ((argc == 3 || argc == 4) && !strcmp(argv[1], "colours"))
-        make_colours(argv[2], argc == 4);
+    else if ((argc == 3 || argc == 4) && !strcmp(argv[1], "colors"))
+        make_colors(argv[2], argc == 4);
     else if (argc == 3 && !strcmp(argv[1], "special"))
         make_special(argv[2]);
     else if (argc == 3 && !strcmp(argv[1], "rare"))

@@ -85,7 +85,7 @@ for n in 0 1 2; do
     { printf 'P5\n48 36\n255\n'; head -c 1000 /dev/zero; head -c 728 /dev/zero | tr '\0' '\001'; } >"$work/src/gtFine/${n}_labelIds.pgm"
 done
 run --q 50 "$work/src" "$work/out-dir"
-said "$work/src: 3 images look like masks, with at most 64 colours and the size of another image, such as gtFine/0_labelIds.pgm"
+said "$work/src: 3 images look like masks, with at most 64 colors and the size of another image, such as gtFine/0_labelIds.pgm"
 said "masks are called NAME.mask.EXT beside NAME.EXT, or in a folder masks/NAME.EXT for images/NAME.EXT"
 run --q 50 "$work/src" "$work/out-dir"
 if grep -q 'look like masks' "$work/err"; then fail 'said again where nothing was made'; fi
@@ -94,7 +94,7 @@ if grep -q 'look like masks' "$work/err"; then fail 'lossless files keep them'; 
 run --codec ppm --resize-shorter 20 "$work/src" "$work/out-dir"
 said '3 images look like masks'
 rm "$work/src/leftImg8bit"/*
-# A piece of sky: 48 colours in small steps.
+# A piece of sky: 48 colors in small steps.
 awk 'BEGIN { for (i = 0; i < 1728; i++) { v = 64 + i % 48; printf "%c%c%c", v, v, v + 15 } }' >"$work/sky"
 { printf 'P6\n48 36\n255\n'; cat "$work/sky"; } >"$work/src/gtFine/sky.ppm"
 picture "$work/src/leftImg8bit/0.ppm" 48 36 1

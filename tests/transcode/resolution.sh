@@ -135,7 +135,7 @@ picture "$work/scenes/x/2.seg.ppm" 4 3 7
 printf '{"box": [1, 2, 3, 4]}' >"$rose.json"
 printf 'a rose' >"$rose.txt"
 picture "$rose.seg.ppm" 9 6 3
-# Numbers of a palette of 4 colours, one of them half transparent: (x + y) % 3.
+# Numbers of a palette of 4 colors, one of them half transparent: (x + y) % 3.
 if [ "$pillow" ]; then
     "$PYTHON3" - "$rose.mask.png" <<'EOF' || exit 99
 import sys

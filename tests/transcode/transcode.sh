@@ -317,7 +317,7 @@ is "$(copied jpeg-60)" 40 'copied into a container'
 run 0 copy "$work/kept-tar/jpeg-60" "$work/kept-un"
 rm -f "$work/kept-un/".dl2-*
 same_images "$work/kept-un" "$jpegs"
-# What must be turned upright, or has other colours than YCbCr, is encoded.
+# What must be turned upright, or has other colors than YCbCr, is encoded.
 mkdir "$work/turned" && cp "$work/odd"/exif-[168].jpg "$work/odd/cmyk.jpg" "$work/turned/" || fail cp
 run 0 --q 95 "$work/turned" "$work/kept-turned"
 is "$(copied jpeg-95)" 1 'turned images'

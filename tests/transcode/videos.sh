@@ -5,7 +5,7 @@
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
 . "$srcdir/tests/lib.sh"
 cd "$work" || exit 99
-# frame FILE WIDTH HEIGHT TIME: a wave in soft colours, which moves.
+# frame FILE WIDTH HEIGHT TIME: a wave in soft colors, which moves.
 frame() {
     mkdir -p "${1%/*}"
     { printf 'P6\n%d %d\n255\n' "$2" "$3"

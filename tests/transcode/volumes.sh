@@ -12,8 +12,8 @@ volumes make
 make() { expect 0 dl2-transcode --codec jp2,jxl,jxl_lossless --q 30,90 "$@" "$work/vols" "$work/out.d"; }
 make -j 1
 grep -q '2 of 7 volumes have values that 16 bits do not hold exactly' "$work/out" || fail "$(cat "$work/out")"
-grep -q '"quantised": 2' "$work/out.d/jp2-30/dl2-variant.json" || fail "no word of quantisation in the facts"
-is "$(grep -c '"quantisation_error"' "$work/out.d/jp2-30/dl2-variant.jsonl")" 2 "lines of quantised volumes"
+grep -q '"quantized": 2' "$work/out.d/jp2-30/dl2-variant.json" || fail "no word of quantization in the facts"
+is "$(grep -c '"quantization_error"' "$work/out.d/jp2-30/dl2-variant.jsonl")" 2 "lines of quantized volumes"
 volumes check
 expect 0 dl2-quality --json "$work/scores.json" "$work/vols" "$work/out.d/jp2-30" "$work/out.d/jxl_lossless"
 grep -q '% of the bytes are headers' "$work/out" || fail "no word of the bytes around the images: $(cat "$work/out")"
@@ -97,7 +97,7 @@ refused() {
 refused 'jpeg is written with 8 bits a sample' --codec jpeg
 refused 'webp is written with 8 bits a sample' --codec jp2,webp
 refused 'variants of volumes are class folders' --codec jp2 --container tar
-for option in '--resize-shorter 20' '--max-side 20' '--fit 20x20' '--target ssim=0.9' '--colour drop' '--background 000000' \
+for option in '--resize-shorter 20' '--max-side 20' '--fit 20x20' '--target ssim=0.9' '--color drop' '--background 000000' \
     '--never-larger=no'; do
     # shellcheck disable=SC2086
     refused 'has no effect on volumes' --codec jp2 $option

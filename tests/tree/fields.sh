@@ -43,7 +43,7 @@ find . -name '*.json' | sort >files
 import json, pathlib, re, sys
 # Under these names of others: values have fields, keys are not.
 MAPS = set("""variants networks metrics formats qualities subsamplings channels bits orientations kept converted dropped reduced
-    left_out definitions titles units colours scores splits""".split())
+    left_out definitions titles units colors scores splits""".split())
 # Of these the page says what they are as a whole.
 WHOLE = set("libraries versions machine arguments comparable settings config encoder trainings search.options space".split())
 sections = {}

@@ -50,8 +50,8 @@ done
 # Figures know nothing of the page that shows them.
 grep -l '"report/page/' report/*.[ch] | grep -vx 'report/dl2_report\.c' >"$work/drawing"
 [ ! -s "$work/drawing" ] || fail "report/page/ is included by $(cat "$work/drawing")"
-grep -lE 'dl2_(analyse|conditions_analyse|speeds_analyse)\(' report/page/*.c >"$work/analysing"
-[ ! -s "$work/analysing" ] || fail "the page analyses: $(cat "$work/analysing")"
+grep -lE 'dl2_(analyze|conditions_analyze|speeds_analyze)\(' report/page/*.c >"$work/analyzing"
+[ ! -s "$work/analyzing" ] || fail "the page analyses: $(cat "$work/analyzing")"
 
 # only_in PATTERN FILES...: headers of a library, and who may include them.
 only_in() {

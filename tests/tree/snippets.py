@@ -156,7 +156,7 @@ def exceptions():
 
 
 def png(path, seed, side, mask=False):
-    """A picture whose colours, slopes and noise depend on the seed; of a mask, gray numbers 0 to 7."""
+    """A picture whose colors, slopes and noise depend on the seed; of a mask, gray numbers 0 to 7."""
     drawn = random.Random(seed)
     base = [drawn.randrange(40, 200) for _ in range(3)]
     slope = [drawn.randrange(-80, 80) for _ in range(3)]

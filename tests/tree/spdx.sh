@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Each source file names its licence in one of its first three lines (CONTRIBUTING.md, "Habits").
+# Each source file names its license in one of its first three lines (CONTRIBUTING.md, "Habits").
 . "$srcdir/tests/lib.sh"
 plainly
 cd "$srcdir" || exit 99

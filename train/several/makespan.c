@@ -18,7 +18,7 @@ const char *const dl2_makespan_words[] = {
 };
 
 /* A model on its way. */
-struct traveller {
+struct traveler {
     const struct dl2_makespan_model *model;
     bool begun, away; /* away: on a visit */
     unsigned pass, visits;
@@ -27,9 +27,9 @@ struct traveller {
 
 struct simulation {
     const struct dl2_makespan_options *options;
-    struct traveller *travellers;
+    struct traveler *travelers;
     size_t count;
-    bool *visited;    /* of all travellers */
+    bool *visited;    /* of all travelers */
     double *ends;     /* [ranks]: of the visits that they are on */
     size_t *on_visit; /* [ranks]: the model, or `count` */
     uint64_t *choices;
@@ -64,43 +64,43 @@ static double on_rank(const struct simulation *simulation, unsigned rank, double
     return speeds ? seconds / speeds[rank] : seconds;
 }
 
-static bool is_over(const struct traveller *traveller)
+static bool is_over(const struct traveler *traveler)
 {
-    return traveller->pass == passes(traveller->model);
+    return traveler->pass == passes(traveler->model);
 }
 
 /* Begins the model's next visit, at a rank's partition. Returns its seconds. */
-static double depart(const struct simulation *simulation, struct traveller *traveller,
+static double depart(const struct simulation *simulation, struct traveler *traveler,
                      unsigned rank)
 {
     const struct dl2_makespan_options *options = simulation->options;
-    double seconds = visit_of_pass(traveller->model, traveller->pass);
-    traveller->visited[rank] = traveller->away = true;
-    if (++traveller->visits == options->ranks)
-        seconds += validation_of_pass(traveller->model, traveller->pass);
+    double seconds = visit_of_pass(traveler->model, traveler->pass);
+    traveler->visited[rank] = traveler->away = true;
+    if (++traveler->visits == options->ranks)
+        seconds += validation_of_pass(traveler->model, traveler->pass);
     return on_rank(simulation, rank, seconds) +
-           (options->links ? 2 * traveller->model->bytes / options->links[rank] : 0);
+           (options->links ? 2 * traveler->model->bytes / options->links[rank] : 0);
 }
 
-static void arrive(const struct simulation *simulation, struct traveller *traveller)
+static void arrive(const struct simulation *simulation, struct traveler *traveler)
 {
-    traveller->away = false;
-    if (traveller->visits < simulation->options->ranks)
+    traveler->away = false;
+    if (traveler->visits < simulation->options->ranks)
         return;
-    traveller->pass++;
-    traveller->visits = 0;
-    memset(traveller->visited, 0, simulation->options->ranks * sizeof *traveller->visited);
+    traveler->pass++;
+    traveler->visits = 0;
+    memset(traveler->visited, 0, simulation->options->ranks * sizeof *traveler->visited);
 }
 
 /* -- hopping -- */
 
 static bool is_due(const struct simulation *simulation, size_t number, unsigned rank)
 {
-    const struct traveller *traveller = &simulation->travellers[number];
+    const struct traveler *traveler = &simulation->travelers[number];
     const struct dl2_makespan_options *options = simulation->options;
-    if (!traveller->begun || traveller->away || is_over(traveller) || traveller->visited[rank])
+    if (!traveler->begun || traveler->away || is_over(traveler) || traveler->visited[rank])
         return false;
-    return options->order != DL2_HOP_FIXED || (number + traveller->visits) % options->ranks == rank;
+    return options->order != DL2_HOP_FIXED || (number + traveler->visits) % options->ranks == rank;
 }
 
 /* The model that a free rank takes; `count`: none. */
@@ -112,8 +112,8 @@ static size_t choose(struct simulation *simulation, unsigned rank)
     dl2_random_init(&random, simulation->options->seed, DL2_RANDOM_HOP, rank,
                     simulation->choices[rank]);
     for (size_t i = 0; i < simulation->count; i++) {
-        const struct traveller *one = &simulation->travellers[i],
-                               *other = &simulation->travellers[best];
+        const struct traveler *one = &simulation->travelers[i],
+                               *other = &simulation->travelers[best];
         if (!is_due(simulation, i, rank))
             continue;
         const bool behind = best == simulation->count || one->pass < other->pass ||
@@ -132,14 +132,14 @@ static bool begin_model(struct simulation *simulation)
 {
     size_t training = 0, next = simulation->count;
     for (size_t i = simulation->count; i-- > 0;) {
-        const struct traveller *traveller = &simulation->travellers[i];
-        training += traveller->begun && !is_over(traveller);
-        if (!traveller->begun)
+        const struct traveler *traveler = &simulation->travelers[i];
+        training += traveler->begun && !is_over(traveler);
+        if (!traveler->begun)
             next = i;
     }
     if (next == simulation->count || training >= simulation->options->at_once)
         return false;
-    simulation->travellers[next].begun = true;
+    simulation->travelers[next].begun = true;
     return true;
 }
 
@@ -153,7 +153,7 @@ static void send_ranks(struct simulation *simulation, double now)
             number = choose(simulation, rank);
         if (number == simulation->count)
             continue;
-        const double seconds = depart(simulation, &simulation->travellers[number], rank);
+        const double seconds = depart(simulation, &simulation->travelers[number], rank);
         simulation->on_visit[rank] = number;
         simulation->ends[rank] = now + seconds;
         simulation->busy += seconds;
@@ -181,7 +181,7 @@ static double hop(struct simulation *simulation)
         if (rank == simulation->options->ranks)
             return now;
         now = simulation->ends[rank];
-        arrive(simulation, &simulation->travellers[simulation->on_visit[rank]]);
+        arrive(simulation, &simulation->travelers[simulation->on_visit[rank]]);
         simulation->on_visit[rank] = simulation->count;
     }
 }
@@ -194,15 +194,15 @@ static double sub_epoch(struct simulation *simulation, size_t shift, size_t larg
     double slowest = 0;
     for (unsigned rank = 0; rank < simulation->options->ranks; rank++) {
         const size_t number = (rank + shift) % larger;
-        if (number >= simulation->count || is_over(&simulation->travellers[number]))
+        if (number >= simulation->count || is_over(&simulation->travelers[number]))
             continue;
-        const double seconds = depart(simulation, &simulation->travellers[number], rank);
+        const double seconds = depart(simulation, &simulation->travelers[number], rank);
         slowest = fmax(slowest, seconds);
         simulation->busy += seconds;
     }
     for (size_t i = 0; i < simulation->count; i++)
-        if (simulation->travellers[i].away)
-            arrive(simulation, &simulation->travellers[i]);
+        if (simulation->travelers[i].away)
+            arrive(simulation, &simulation->travelers[i]);
     return slowest;
 }
 
@@ -216,7 +216,7 @@ static double hop_with_barrier(struct simulation *simulation)
             now += sub_epoch(simulation, shift, larger);
         over = true;
         for (size_t i = 0; i < simulation->count; i++)
-            over = over && is_over(&simulation->travellers[i]);
+            over = over && is_over(&simulation->travelers[i]);
     }
     return now;
 }
@@ -227,7 +227,7 @@ static double train_whole(struct simulation *simulation)
     const unsigned ranks = simulation->options->ranks;
     double last = 0;
     for (size_t i = 0; i < simulation->count; i++) {
-        const struct dl2_makespan_model *model = simulation->travellers[i].model;
+        const struct dl2_makespan_model *model = simulation->travelers[i].model;
         double seconds = 0;
         unsigned first = 0;
         for (unsigned pass = 0; pass < passes(model); pass++)
@@ -245,7 +245,7 @@ static double train_whole(struct simulation *simulation)
 
 static void free_simulation(struct simulation *simulation)
 {
-    free(simulation->travellers);
+    free(simulation->travelers);
     free(simulation->visited);
     free(simulation->ends);
     free(simulation->on_visit);
@@ -260,13 +260,13 @@ int dl2_makespan(enum dl2_makespan_way way, const struct dl2_makespan_model *mod
     const unsigned ranks = options->ranks;
     DL2_CLEANUP(free_simulation)
     struct simulation simulation = {.options = options, .count = count};
-    DL2_TRY(DL2_NEW(&simulation.travellers, count + 1, what, error)); /* one for no model */
+    DL2_TRY(DL2_NEW(&simulation.travelers, count + 1, what, error)); /* one for no model */
     DL2_TRY(DL2_NEW(&simulation.visited, count * ranks, what, error));
     DL2_TRY(DL2_NEW(&simulation.ends, ranks, what, error));
     DL2_TRY(DL2_NEW(&simulation.on_visit, ranks, what, error));
     DL2_TRY(DL2_NEW(&simulation.choices, ranks, what, error));
     for (size_t i = 0; i < count; i++)
-        simulation.travellers[i] = (struct traveller){.model = &models[i],
+        simulation.travelers[i] = (struct traveler){.model = &models[i],
                                                       .begun = !options->at_once,
                                                       .visited = simulation.visited + i * ranks};
     for (unsigned rank = 0; rank < ranks; rank++)

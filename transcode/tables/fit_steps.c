@@ -135,8 +135,8 @@ int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_co
 {
     DL2_AUTO_FREE struct curves *curves = NULL;
     DL2_AUTO_FREE struct dl2_jpeg_steps *usual = NULL;
-    DL2_TRY(DL2_NEW(&usual, 1, "quantisation tables", error));
-    DL2_TRY(DL2_NEW(&curves, 1, "quantisation tables", error));
+    DL2_TRY(DL2_NEW(&usual, 1, "quantization tables", error));
+    DL2_TRY(DL2_NEW(&curves, 1, "quantization tables", error));
     for (int plane = 0; plane < 3; plane++)
         for (unsigned k = 0; k < COEFFICIENTS && counts->blocks[plane]; k++)
             add_curve(curves, plane > 0, k, counts, plane, weights[plane][k]);

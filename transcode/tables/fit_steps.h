@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quantisation tables by rate-distortion optimisation (Ratnakar, Livny: "RD-OPT", DCC 1995). Each
- * coefficient has a curve: for each step, what its quantisation costs in bits, the entropy of its
+ * Quantization tables by rate-distortion optimization (Ratnakar, Livny: "RD-OPT", DCC 1995). Each
+ * coefficient has a curve: for each step, what its quantization costs in bits, the entropy of its
  * levels, and in weighted squared error, both from counts of the dataset's own coefficients. For a
  * price lambda of a bit each takes the step with the least error + lambda * bits. Quality q has the
  * price at which all coefficients together take as many bits as with libjpeg's tables of quality q.

@@ -192,12 +192,12 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
                                 .emit = add_up,
                                 .context = fit};
     dl2_parallel_resolve(&loop);
-    DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantisation tables", error));
-    DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantisation tables", error));
+    DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantization tables", error));
+    DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantization tables", error));
     fit->worker_count = loop.jobs;
     fit->common->progress->total = fit->count * family_count(fit->options);
     for (unsigned w = 0; w < loop.jobs; w++)
-        DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
+        DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantization tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
         const char *const subsampling = dl2_subsamplings[f % subsampling_count()];
         fit->resolution = &fit->options->resolutions[f / subsampling_count()];
@@ -234,8 +234,8 @@ static int open_samples(struct fit *fit, struct dl2_error *error)
     const size_t count = dl2_dataset_count(fit->dataset);
     size_t taken = 0;
     DL2_AUTO_FREE uint32_t *training = NULL;
-    DL2_TRY(DL2_NEW(&training, count, "quantisation tables", error));
-    DL2_TRY(DL2_NEW(&fit->samples, count, "quantisation tables", error));
+    DL2_TRY(DL2_NEW(&training, count, "quantization tables", error));
+    DL2_TRY(DL2_NEW(&fit->samples, count, "quantization tables", error));
     for (size_t i = 0; i < count; i++)
         if (strcmp(dl2_dataset_split_of(fit->dataset, i), "train") == 0)
             training[taken++] = (uint32_t)i;

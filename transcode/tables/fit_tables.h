@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fits quantisation tables to a dataset and to what a training sees of it (dl2-transcode
+ * Fits quantization tables to a dataset and to what a training sees of it (dl2-transcode
  * fit-tables): coefficients are counted in the dataset's images, weighted by what each is worth
  * (transcode/tables/fit_sensitivity.h), and the steps chosen by rate and distortion
  * (transcode/tables/fit_steps.h). The files that they make are plain baseline JPEGs.

@@ -53,8 +53,8 @@ int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start
 void dl2_record_free(struct dl2_record *record)
 {
     free(record->sidecars);
-    free(record->reduction.colour);
-    record->sidecars = record->reduction.colour = NULL;
+    free(record->reduction.color);
+    record->sidecars = record->reduction.color = NULL;
 }
 
 static bool has_key(const void *context, const char *key)
@@ -83,17 +83,17 @@ static json_t *describe_options(const struct dl2_transcode_options *options,
 {
     const struct dl2_codec *codec = target->codec;
     const struct dl2_encode_options *encode = &target->encode;
-    const uint8_t *colour = options->decode.background;
+    const uint8_t *color = options->decode.background;
     char background[8];
-    snprintf(background, sizeof background, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
+    snprintf(background, sizeof background, "#%02x%02x%02x", color[0], color[1], color[2]);
     json_t *effort = encode->effort >= 0 ? json_integer(encode->effort)
                      : codec->usual_effort < 0 && codec->max_effort >= 0 ? json_string("auto")
                                                                          : json_null();
     json_t *described = json_pack(
         "{s:s?, s:o, s:s?, s:s, s:s, s:I}", "subsampling",
         codec->has_subsampling ? encode->subsampling : NULL, "effort", effort, "restart",
-        codec->has_restart ? encode->restart : NULL, "background", background, "colour",
-        dl2_colour_rules[options->colour], "max_pixels", (json_int_t)options->decode.max_pixels);
+        codec->has_restart ? encode->restart : NULL, "background", background, "color",
+        dl2_color_rules[options->color], "max_pixels", (json_int_t)options->decode.max_pixels);
     json_auto_t *settings = dl2_settings_json(codec, encode);
     bool bad = !described || !settings;
     if (json_object_size(settings))
@@ -223,7 +223,7 @@ static json_t *count_if(bool applies, uint64_t count)
     return applies ? json_integer((json_int_t)count) : NULL;
 }
 
-json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, json_t *failed)
+json_t *dl2_variant_summarize(const struct dl2_variant *variant, bool complete, json_t *failed)
 {
     const struct dl2_variant_totals *totals = &variant->totals;
     const json_t *about = variant->about;
@@ -248,14 +248,14 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
                   "source_bytes", (json_int_t)totals->source_bytes, "copied",
                   (json_int_t)totals->copied, "copied_bytes", (json_int_t)totals->copied_bytes,
                   "frames", count_if(totals->frames, totals->frames), "pixels_only",
-                  count_if(totals->pixels_only, totals->pixels_only), "quantised",
-                  count_if(totals->quantised, totals->quantised), "quantisation_error",
-                  totals->quantised ? json_real(totals->quantisation_error) : NULL, "missed",
+                  count_if(totals->pixels_only, totals->pixels_only), "quantized",
+                  count_if(totals->quantized, totals->quantized), "quantization_error",
+                  totals->quantized ? json_real(totals->quantization_error) : NULL, "missed",
                   count_if(aims, totals->missed), "probes", count_if(aims, totals->probes),
                   "resized", count_if(resizes, totals->resized), "source_pixels",
                   count_if(resizes, totals->source_pixels)));
     good &= dl2_json_add(
-        summary, json_pack("{s:O*, s:o, s:o, s:O, s:O*, s:I}", "colours",
+        summary, json_pack("{s:O*, s:o, s:o, s:O, s:O*, s:I}", "colors",
                            json_object_size(variant->losses) ? variant->losses : NULL,
                            "encode_cpu_seconds", dl2_json_real(totals->encode_cpu),
                            "decode_cpu_seconds", dl2_json_real(totals->decode_cpu), "failed",

@@ -49,7 +49,7 @@
 #include "dataset/write/variant_facts.h"
 #include "dataset/write/writer.h"
 #include "pixels/resolution.h"
-#include "transcode/colours.h"
+#include "transcode/colors.h"
 #include "transcode/target/target_search.h"
 #include "transcode/transcode.h"
 #include "transcode/variant/source_items.h"
@@ -79,8 +79,8 @@ struct dl2_record {
     char *sidecars;
     struct dl2_target_result found; /* of a variant with a target */
     struct dl2_reduction reduction; /* its name is a string to free, too */
-    double quantisation_error;      /* the largest of its voxels, if the volume was... */
-    bool quantised;
+    double quantization_error;      /* the largest of its voxels, if the volume was... */
+    bool quantized;
     uint8_t channels;
     uint8_t state;       /* enum dl2_record_state */
     uint8_t pixels_only; /* enum dl2_pixels_only: of a source file that it was to keep whole */

@@ -156,8 +156,8 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
     record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
     record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
     record->depth = (uint32_t)dl2_json_get_integer(line, "depth", 0);
-    record->quantised = json_object_get(line, "quantisation_error") != NULL;
-    record->quantisation_error = dl2_json_get_real(line, "quantisation_error", 0);
+    record->quantized = json_object_get(line, "quantization_error") != NULL;
+    record->quantization_error = dl2_json_get_real(line, "quantization_error", 0);
     record->source_width = (uint32_t)dl2_json_get_integer(line, "source_width", record->width);
     record->source_height = (uint32_t)dl2_json_get_integer(line, "source_height", record->height);
     record->found =

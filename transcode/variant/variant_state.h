@@ -29,6 +29,6 @@ void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDEC
 struct dl2_folder_keys dl2_variant_keys(const struct dl2_source_items *items);
 
 /* What dl2-variant.json says: a new reference, or NULL if memory runs out. `failed`: an array. */
-json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, json_t *failed);
+json_t *dl2_variant_summarize(const struct dl2_variant *variant, bool complete, json_t *failed);
 
 #endif

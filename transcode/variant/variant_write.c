@@ -91,8 +91,8 @@ static void print_line(const struct dl2_variant *variant, size_t index,
             record->copied ? ",\"copied\":true" : "");
     if (record->depth)
         fprintf(out, ",\"depth\":%" PRIu32, record->depth);
-    if (record->quantised)
-        fprintf(out, ",\"quantisation_error\":%.17g", record->quantisation_error);
+    if (record->quantized)
+        fprintf(out, ",\"quantization_error\":%.17g", record->quantization_error);
     if (record->frames)
         fprintf(out, ",\"frames\":%" PRIu32, record->frames);
     if (record->pixels_only)
@@ -142,7 +142,7 @@ static int remove_journals(const struct dl2_variant *variant, struct dl2_error *
 /* Says that the variant is not complete. */
 static int save_beginning(const struct dl2_variant *variant, struct dl2_error *error)
 {
-    json_auto_t *nothing = json_array(), *summary = dl2_variant_summarise(variant, false, nothing);
+    json_auto_t *nothing = json_array(), *summary = dl2_variant_summarize(variant, false, nothing);
     return summary ? dl2_facts_save(variant->root, summary, error)
                    : dl2_error_memory(error, "a variant");
 }
@@ -462,9 +462,9 @@ static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
         totals.pixels += shown * record->width * record->height;
         totals.missed += variant->target.name && !record->found.met;
         totals.probes += record->found.probes;
-        totals.quantised += record->quantised;
-        if (record->quantisation_error > totals.quantisation_error)
-            totals.quantisation_error = record->quantisation_error;
+        totals.quantized += record->quantized;
+        if (record->quantization_error > totals.quantization_error)
+            totals.quantization_error = record->quantization_error;
         totals.source_pixels += shown * record->source_width * record->source_height;
         totals.resized +=
             record->width != record->source_width || record->height != record->source_height;
@@ -595,7 +595,7 @@ int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error)
     DL2_TRY(tidy_sidecars(variant, error));
     DL2_TRY(list_failed(variant, &failed, error));
     if (!says_the_same(variant, failed)) {
-        json_auto_t *summary = dl2_variant_summarise(variant, true, failed);
+        json_auto_t *summary = dl2_variant_summarize(variant, true, failed);
         DL2_TRY(summary ? complete_variant(variant, summary, error)
                         : dl2_error_memory(error, "a variant"));
     }

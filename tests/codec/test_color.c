@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptions of colours: each codec writes what it is given and reads it back, the numbers stay
+ * Descriptions of colors: each codec writes what it is given and reads it back, the numbers stay
  * as they are, and nothing is tagged as what it is not. Profiles are made by Little CMS.
  */
 #include "config.h"
@@ -47,22 +47,22 @@ static void make_gray(double gamma, struct dl2_bytes *out)
 }
 
 static void encode(const struct dl2_codec *codec, const struct dl2_image *image,
-                   const struct dl2_colour *colour, struct dl2_bytes *file)
+                   const struct dl2_color_space *color, struct dl2_bytes *file)
 {
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
     struct dl2_error error = DL2_ERROR_INIT;
     options.quality = 95;
     options.subsampling = codec->has_subsampling ? "444" : NULL;
-    options.colour = colour;
+    options.color = color;
     expect_ok(dl2_image_encode(codec, image, &options, file, &error), &error);
 }
 
-static void read_colour(const struct dl2_bytes *file, struct dl2_colour *colour)
+static void read_color(const struct dl2_bytes *file, struct dl2_color_space *color)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_image_info info;
     expect_ok(dl2_image_read_info(file->data, file->size, &info, &error), &error);
-    expect_ok(dl2_image_read_colour(file->data, file->size, &info, colour, &error), &error);
+    expect_ok(dl2_image_read_color(file->data, file->size, &info, color, &error), &error);
 }
 
 static double mean_difference(const struct dl2_bytes *file, const struct dl2_image *image)
@@ -89,35 +89,35 @@ static bool is(const struct dl2_codec *codec, const char *name)
 
 /* A file of every codec that encodes: it holds the description, or cannot, as the row says, and its
  * pixels are no further from the image than without one. */
-static void check_everywhere(const struct dl2_colour *colour, const struct dl2_image *image,
+static void check_everywhere(const struct dl2_color_space *color, const struct dl2_image *image,
                              bool (*can)(const struct dl2_codec *codec))
 {
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *const codec = dl2_codec_at(i);
-        struct dl2_colour fitted = {.form = DL2_COLOUR_SRGB}, back = {.form = DL2_COLOUR_SRGB};
+        struct dl2_color_space fitted = {.form = DL2_COLOR_SPACE_SRGB}, back = {.form = DL2_COLOR_SPACE_SRGB};
         struct dl2_bytes file = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
         if (!codec->encode)
             continue;
-        const int fits = dl2_colour_fit(colour, codec, image->channels, &fitted, NULL);
+        const int fits = dl2_color_fit(color, codec, image->channels, &fitted, NULL);
         if (fits != can(codec))
-            fail_msg("%s: %s %s", codec->name, colour->name, fits ? "fits" : "does not fit");
+            fail_msg("%s: %s %s", codec->name, color->name, fits ? "fits" : "does not fit");
         encode(codec, image, &fitted, &file);
         encode(codec, image, NULL, &plain);
-        read_colour(&file, &back);
+        read_color(&file, &back);
         if (fits && codec->no_gray && image->channels == 1)
-            assert_int_equal(back.form, DL2_COLOUR_ICC); /* of RGB, with the gray's curve */
-        else if (fits && !dl2_colour_equal(colour, &back))
-            fail_msg("%s: %s became %s", codec->name, colour->name, back.name);
+            assert_int_equal(back.form, DL2_COLOR_SPACE_ICC); /* of RGB, with the gray's curve */
+        else if (fits && !dl2_color_equal(color, &back))
+            fail_msg("%s: %s became %s", codec->name, color->name, back.name);
         else if (!fits)
-            assert_int_equal(back.form, DL2_COLOUR_SRGB);
+            assert_int_equal(back.form, DL2_COLOR_SPACE_SRGB);
         const double with = mean_difference(&file, image), without = mean_difference(&plain, image);
         /* Lossy JPEG XL loses as much light, which is more of PQ's numbers than of sRGB's. A
          * conversion would change them by 20 and more. */
         if (with > without + (is(codec, "jxl") ? 6 : 0.75) || (!codec->lossy && with > 0))
             fail_msg("%s: pixels differ by %g with %s, by %g without", codec->name, with,
-                     colour->name, without);
-        dl2_colour_free(&fitted);
-        dl2_colour_free(&back);
+                     color->name, without);
+        dl2_color_free(&fitted);
+        dl2_color_free(&back);
         dl2_bytes_free(&file);
         dl2_bytes_free(&plain);
     }
@@ -138,29 +138,29 @@ static bool those_with_code_points(const struct dl2_codec *codec)
     return is(codec, "png") || is(codec, "avif") || is(codec, "jxl") || is(codec, "jxl_lossless");
 }
 
-static void set_profile(struct dl2_colour *colour, const struct dl2_bytes *icc)
+static void set_profile(struct dl2_color_space *color, const struct dl2_bytes *icc)
 {
-    assert_int_equal(dl2_colour_set_icc(colour, icc->data, icc->size, NULL), DL2_OK);
-    strcpy(colour->name, "a test's profile");
+    assert_int_equal(dl2_color_set_icc(color, icc->data, icc->size, NULL), DL2_OK);
+    strcpy(color->name, "a test's profile");
 }
 
 static void test_keeps(void **state)
 {
     struct dl2_image rgb = DL2_IMAGE_INIT, gray = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT;
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
     (void)state;
     sample_picture(&rgb, 47, 31, 3);
     sample_picture(&gray, 47, 31, 1);
     make_rgb(2.19921875, false, &icc);
-    set_profile(&colour, &icc);
-    check_everywhere(&colour, &rgb, all_but_ppm);
+    set_profile(&color, &icc);
+    check_everywhere(&color, &rgb, all_but_ppm);
     make_rgb(0, true, &icc); /* libjxl would make other numbers of it */
-    set_profile(&colour, &icc);
-    check_everywhere(&colour, &rgb, all_that_hold_a_profile);
+    set_profile(&color, &icc);
+    check_everywhere(&color, &rgb, all_that_hold_a_profile);
     make_gray(1.8, &icc);
-    set_profile(&colour, &icc);
-    check_everywhere(&colour, &gray, all_but_ppm);
+    set_profile(&color, &icc);
+    check_everywhere(&color, &gray, all_but_ppm);
     static const struct {
         unsigned primaries, transfer;
         bool (*can)(const struct dl2_codec *codec);
@@ -170,15 +170,15 @@ static void test_keeps(void **state)
                   {9, 16, those_with_code_points},
                   {9, 18, those_with_code_points}};
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        dl2_colour_set_cicp(&colour, points[i].primaries, points[i].transfer);
-        check_everywhere(&colour, &rgb, points[i].can);
+        dl2_color_set_cicp(&color, points[i].primaries, points[i].transfer);
+        check_everywhere(&color, &rgb, points[i].can);
     }
-    colour.form = DL2_COLOUR_GAMMA;
-    colour.gamma = 1;
-    memcpy(colour.xy, (const double[8]){0.64, 0.33, 0.21, 0.71, 0.15, 0.06, 0.3127, 0.3290},
-           sizeof colour.xy);
-    check_everywhere(&colour, &rgb, all_but_ppm);
-    dl2_colour_free(&colour);
+    color.form = DL2_COLOR_SPACE_GAMMA;
+    color.gamma = 1;
+    memcpy(color.xy, (const double[8]){0.64, 0.33, 0.21, 0.71, 0.15, 0.06, 0.3127, 0.3290},
+           sizeof color.xy);
+    check_everywhere(&color, &rgb, all_but_ppm);
+    dl2_color_free(&color);
     dl2_bytes_free(&icc);
     dl2_image_free(&rgb);
     dl2_image_free(&gray);
@@ -190,7 +190,7 @@ static void test_judges(void **state)
     const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
     struct dl2_image rgb = DL2_IMAGE_INIT, gray = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT, file = DL2_BYTES_INIT;
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB}, back = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB}, back = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_icc facts;
     (void)state;
     sample_picture(&rgb, 20, 20, 3);
@@ -202,35 +202,35 @@ static void test_judges(void **state)
     for (size_t cut = 0; cut < icc.size; cut++)
         assert_false(dl2_icc_read(&facts, icc.data, cut));
     if (jpeg) {
-        set_profile(&colour, &icc);
-        encode(jpeg, &rgb, &colour, &file);
-        read_colour(&file, &back);
-        assert_int_equal(back.form, DL2_COLOUR_SRGB);
+        set_profile(&color, &icc);
+        encode(jpeg, &rgb, &color, &file);
+        read_color(&file, &back);
+        assert_int_equal(back.form, DL2_COLOR_SPACE_SRGB);
         make_gray(1.8, &icc); /* of other channels than the pixels */
-        set_profile(&colour, &icc);
-        encode(jpeg, &rgb, &colour, &file);
-        read_colour(&file, &back);
-        assert_int_equal(back.form, DL2_COLOUR_UNKNOWN);
+        set_profile(&color, &icc);
+        encode(jpeg, &rgb, &color, &file);
+        read_color(&file, &back);
+        assert_int_equal(back.form, DL2_COLOR_SPACE_UNKNOWN);
         make_rgb(2.2, false, &icc);
         icc.size = 200;
-        set_profile(&colour, &icc);
-        encode(jpeg, &rgb, &colour, &file);
-        read_colour(&file, &back);
-        assert_int_equal(back.form, DL2_COLOUR_UNKNOWN);
+        set_profile(&color, &icc);
+        encode(jpeg, &rgb, &color, &file);
+        read_color(&file, &back);
+        assert_int_equal(back.form, DL2_COLOR_SPACE_UNKNOWN);
         assert_string_equal(back.name, "a damaged profile");
         /* More than a segment holds. */
         assert_int_equal(dl2_bytes_resize(&icc, 200000, NULL), DL2_OK);
         memset(icc.data, 7, icc.size);
-        set_profile(&colour, &icc);
-        encode(jpeg, &rgb, &colour, &file);
+        set_profile(&color, &icc);
+        encode(jpeg, &rgb, &color, &file);
         assert_true(mean_difference(&file, &rgb) < 4);
         back.icc.size = 0;
-        assert_int_equal(jpeg->colour(file.data, file.size, &back, NULL), DL2_OK);
+        assert_int_equal(jpeg->color(file.data, file.size, &back, NULL), DL2_OK);
         assert_int_equal(back.icc.size, icc.size);
         assert_memory_equal(back.icc.data, icc.data, icc.size);
     }
-    dl2_colour_free(&colour);
-    dl2_colour_free(&back);
+    dl2_color_free(&color);
+    dl2_color_free(&back);
     dl2_bytes_free(&icc);
     dl2_bytes_free(&file);
     dl2_image_free(&rgb);
@@ -242,13 +242,13 @@ static void test_converts(void **state)
 {
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT;
-    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_error error = DL2_ERROR_INIT;
     uint8_t expected[40 * 30 * 3];
     (void)state;
     sample_picture(&image, 40, 30, 3);
     make_rgb(2.19921875, false, &icc);
-    set_profile(&colour, &icc);
+    set_profile(&color, &icc);
     cmsHPROFILE in = cmsOpenProfileFromMem(icc.data, (cmsUInt32Number)icc.size);
     cmsHPROFILE out = cmsCreate_sRGBProfile();
     cmsHTRANSFORM transform =
@@ -259,22 +259,22 @@ static void test_converts(void **state)
     cmsDeleteTransform(transform);
     cmsCloseProfile(in);
     cmsCloseProfile(out);
-    expect_ok(dl2_colour_convert(&colour, &image, &error), &error);
+    expect_ok(dl2_color_convert(&color, &image, &error), &error);
     for (size_t i = 0; i < sizeof expected; i++)
         assert_in_range(image.data[i] + 1 - expected[i], 0, 2);
     /* Linear light: a middle value becomes what sRGB has for it. */
-    dl2_colour_set_cicp(&colour, 1, 8);
+    dl2_color_set_cicp(&color, 1, 8);
     memset(image.data, 55, image.stride * image.height); /* 0.2157 is 0.502 in sRGB */
-    expect_ok(dl2_colour_convert(&colour, &image, &error), &error);
+    expect_ok(dl2_color_convert(&color, &image, &error), &error);
     assert_in_range(image.data[0], 127, 129);
-    dl2_colour_set_cicp(&colour, 9, 16);
-    assert_int_equal(dl2_colour_convert(&colour, &image, &error), DL2_ERR_UNSUPPORTED);
+    dl2_color_set_cicp(&color, 9, 16);
+    assert_int_equal(dl2_color_convert(&color, &image, &error), DL2_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "PQ"));
-    colour.form = DL2_COLOUR_SRGB;
+    color.form = DL2_COLOR_SPACE_SRGB;
     const uint8_t before = image.data[0];
-    assert_int_equal(dl2_colour_convert(&colour, &image, NULL), DL2_OK);
+    assert_int_equal(dl2_color_convert(&color, &image, NULL), DL2_OK);
     assert_int_equal(image.data[0], before);
-    dl2_colour_free(&colour);
+    dl2_color_free(&color);
     dl2_bytes_free(&icc);
     dl2_image_free(&image);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The colour engine: Little CMS. Profiles carry a fixed date, so that bytes don't change. */
+/* The color engine: Little CMS. Profiles carry a fixed date, so that bytes don't change. */
 #include "codec/codecs.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static int lcms_fail(struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "Little CMS cannot use the profile");
 }
 
-static cmsToneCurve *lcms_curve(cmsContext context, const struct dl2_colour_parameters *parameters)
+static cmsToneCurve *lcms_curve(cmsContext context, const struct dl2_color_parameters *parameters)
 {
     static const double srgb[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
     static const double bt709[5] = {1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081};
@@ -57,7 +57,7 @@ static int lcms_save(cmsHPROFILE profile, struct dl2_bytes *out, struct dl2_erro
     return DL2_OK;
 }
 
-static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uint32_t channels,
+static int lcms_make_profile(const struct dl2_color_parameters *parameters, uint32_t channels,
                              const char *name, struct dl2_bytes *icc, struct dl2_error *error)
 {
     cmsContext context = cmsCreateContext(NULL, NULL);
@@ -77,7 +77,7 @@ static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uin
 }
 
 /* Equal amounts of any primaries are gray: sRGB's do. */
-static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc,
+static int lcms_gray_to_rgb(const struct dl2_color_space *gray, struct dl2_bytes *icc,
                             struct dl2_error *error)
 {
     cmsContext context = cmsCreateContext(NULL, NULL);
@@ -88,7 +88,7 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
     cmsToneCurve *curve = in && cmsGetPCS(in) == cmsSigXYZData
                               ? cmsReadTag(in, cmsSigGrayTRCTag) /* the profile's */
                               : NULL;
-    cmsHPROFILE profile = lcms_profile(context, dl2_colour_srgb.xy, 3, curve);
+    cmsHPROFILE profile = lcms_profile(context, dl2_color_srgb.xy, 3, curve);
     const int status = profile && lcms_set_name(context, profile, gray->name)
                            ? lcms_save(profile, icc, error)
                            : lcms_fail(error);
@@ -107,9 +107,9 @@ static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     const cmsUInt32Number format = image->channels == 1 ? TYPE_GRAY_8 : TYPE_RGB_8;
-    cmsToneCurve *curve = lcms_curve(context, &dl2_colour_srgb);
+    cmsToneCurve *curve = lcms_curve(context, &dl2_color_srgb);
     cmsHPROFILE in = cmsOpenProfileFromMemTHR(context, icc, (cmsUInt32Number)size);
-    cmsHPROFILE out = lcms_profile(context, dl2_colour_srgb.xy, image->channels, curve);
+    cmsHPROFILE out = lcms_profile(context, dl2_color_srgb.xy, image->channels, curve);
     /* No cache of the last pixel: it would be the only state. */
     cmsHTRANSFORM transform =
         in && out
@@ -133,7 +133,7 @@ static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image
     return status;
 }
 
-const struct dl2_colour_engine dl2_colour_lcms = {
+const struct dl2_color_engine dl2_color_lcms = {
     .name = "Little CMS " DL2_TEXT_VALUE(LCMS_VERSION), /* 2140 is 2.14 */
     .make_profile = lcms_make_profile,
     .gray_to_rgb = lcms_gray_to_rgb,

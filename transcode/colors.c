@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transcode/colours.h"
+#include "transcode/colors.h"
 
 #include "common/json.h"
 #include "common/quote.h"
@@ -12,10 +12,10 @@ const char *const dl2_metadata_rules[] = {[DL2_METADATA_USUAL] = "usual",
                                           [DL2_METADATA_DROP] = "drop",
                                           NULL};
 
-const char *const dl2_colour_rules[] = {
-    [DL2_COLOURS_KEEP] = "keep",
-    [DL2_COLOURS_CONVERT] = "convert",
-    [DL2_COLOURS_DROP] = "drop",
+const char *const dl2_color_rules[] = {
+    [DL2_COLORS_KEEP] = "keep",
+    [DL2_COLORS_CONVERT] = "convert",
+    [DL2_COLORS_DROP] = "drop",
     NULL,
 };
 
@@ -25,34 +25,34 @@ static const char *const fates[DL2_FATES] = {
     [DL2_FATE_DROPPED] = "dropped",
 };
 
-int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule rule,
+int dl2_colors_apply(struct dl2_source_colors *source, enum dl2_color_rule rule,
                       const uint8_t *data, size_t size, struct dl2_image *image,
                       struct dl2_error *error)
 {
-    struct dl2_colour *const colour = &source->colour;
+    struct dl2_color_space *const color = &source->color;
     const struct dl2_raster raster = dl2_raster_of(image, 0, 0);
     source->rule = rule;
     source->nearly_black = dl2_image_is_nearly_black(&source->info, &raster);
     source->described = false;
-    DL2_TRY(dl2_image_read_colour(data, size, &source->info, colour, error));
-    if (colour->form == DL2_COLOUR_SRGB)
+    DL2_TRY(dl2_image_read_color(data, size, &source->info, color, error));
+    if (color->form == DL2_COLOR_SPACE_SRGB)
         return DL2_OK;
     source->described = true;
-    memcpy(source->name, colour->name, sizeof source->name);
-    if (rule == DL2_COLOURS_CONVERT) {
-        const int status = dl2_colour_convert(colour, image, error);
+    memcpy(source->name, color->name, sizeof source->name);
+    if (rule == DL2_COLORS_CONVERT) {
+        const int status = dl2_color_convert(color, image, error);
         if (status < 0) {
-            dl2_error_prefix(error, "cannot be converted to sRGB (--colour convert)");
+            dl2_error_prefix(error, "cannot be converted to sRGB (--color convert)");
             return status;
         }
-        colour->form = DL2_COLOUR_SRGB;
-    } else if (rule == DL2_COLOURS_DROP) {
-        colour->form = DL2_COLOUR_UNKNOWN;
+        color->form = DL2_COLOR_SPACE_SRGB;
+    } else if (rule == DL2_COLORS_DROP) {
+        color->form = DL2_COLOR_SPACE_UNKNOWN;
     }
     return DL2_OK;
 }
 
-int dl2_colours_read_metadata(struct dl2_source_colours *source, enum dl2_metadata_rule rule,
+int dl2_colors_read_metadata(struct dl2_source_colors *source, enum dl2_metadata_rule rule,
                               const uint8_t *data, size_t size, struct dl2_error *error)
 {
     source->metadata_rule = rule;
@@ -63,16 +63,16 @@ int dl2_colours_read_metadata(struct dl2_source_colours *source, enum dl2_metada
     return DL2_OK;
 }
 
-bool dl2_colours_allow_source(const struct dl2_source_colours *source)
+bool dl2_colors_allow_source(const struct dl2_source_colors *source)
 {
     const struct dl2_metadata *metadata = &source->metadata;
     const bool drops =
         source->metadata_rule == DL2_METADATA_DROP &&
         (metadata->exif.size || metadata->xmp.size || metadata->partial || metadata->other);
-    return !drops && (!source->described || source->rule == DL2_COLOURS_KEEP);
+    return !drops && (!source->described || source->rule == DL2_COLORS_KEEP);
 }
 
-static int fit_metadata(struct dl2_source_colours *source, const struct dl2_codec *codec,
+static int fit_metadata(struct dl2_source_colors *source, const struct dl2_codec *codec,
                         struct dl2_encode_options *encode, struct dl2_error *error)
 {
     const struct dl2_metadata *in = &source->metadata;
@@ -89,23 +89,23 @@ static int fit_metadata(struct dl2_source_colours *source, const struct dl2_code
     return DL2_OK;
 }
 
-int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *codec,
+int dl2_colors_fit(struct dl2_source_colors *source, const struct dl2_codec *codec,
                     const struct dl2_image *image, struct dl2_encode_options *encode,
                     struct dl2_error *error)
 {
-    const struct dl2_colour *const colour = &source->colour;
-    const int fits = dl2_colour_fit(colour, codec, image->channels, &source->fitted, error);
-    encode->colour = &source->fitted;
+    const struct dl2_color_space *const color = &source->color;
+    const int fits = dl2_color_fit(color, codec, image->channels, &source->fitted, error);
+    encode->color = &source->fitted;
     DL2_TRY(fit_metadata(source, codec, encode, error));
-    if (fits == 0 && codec->always_tagged && colour->form != DL2_COLOUR_UNKNOWN)
+    if (fits == 0 && codec->always_tagged && color->form != DL2_COLOR_SPACE_UNKNOWN)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "a %s file cannot hold these colours (%s) and would name others; pass "
-                             "--colour convert or --colour drop",
-                             codec->name, colour->name);
+                             "a %s file cannot hold these colors (%s) and would name others; pass "
+                             "--color convert or --color drop",
+                             codec->name, color->name);
     return fits < 0 ? fits : DL2_OK;
 }
 
-int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
+int dl2_colors_note(const struct dl2_source_colors *source, bool copied,
                      struct dl2_reduction *out, struct dl2_error *error)
 {
     *out = (struct dl2_reduction){0};
@@ -121,17 +121,17 @@ int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
     }
     if (!source->described)
         return DL2_OK;
-    out->fate = source->rule == DL2_COLOURS_CONVERT                    ? DL2_FATE_CONVERTED
-                : !copied && source->fitted.form == DL2_COLOUR_UNKNOWN ? DL2_FATE_DROPPED
+    out->fate = source->rule == DL2_COLORS_CONVERT                    ? DL2_FATE_CONVERTED
+                : !copied && source->fitted.form == DL2_COLOR_SPACE_UNKNOWN ? DL2_FATE_DROPPED
                                                                        : DL2_FATE_KEPT;
-    out->colour = strdup(source->name);
-    return out->colour ? DL2_OK : dl2_error_memory(error, "colours");
+    out->color = strdup(source->name);
+    return out->color ? DL2_OK : dl2_error_memory(error, "colors");
 }
 
-void dl2_colours_free(struct dl2_source_colours *source)
+void dl2_colors_free(struct dl2_source_colors *source)
 {
-    dl2_colour_free(&source->colour);
-    dl2_colour_free(&source->fitted);
+    dl2_color_free(&source->color);
+    dl2_color_free(&source->fitted);
     dl2_metadata_free(&source->metadata);
     dl2_metadata_free(&source->written);
 }
@@ -140,11 +140,11 @@ void dl2_colours_free(struct dl2_source_colours *source)
 
 void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
 {
-    if (reduction->colour) {
-        json_t *name = dl2_json_text(reduction->colour);
+    if (reduction->color) {
+        json_t *name = dl2_json_text(reduction->color);
         char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
         if (text)
-            fprintf(out, ",\"colour\":%s,\"colour_is\":\"%s\"", text, fates[reduction->fate]);
+            fprintf(out, ",\"color\":%s,\"color_is\":\"%s\"", text, fates[reduction->fate]);
         free(text);
         json_decref(name);
     }
@@ -168,9 +168,9 @@ void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
 
 int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, struct dl2_error *error)
 {
-    const char *colour = dl2_json_get_text(line, "colour", NULL);
-    const char *fate = dl2_json_get_text(line, "colour_is", "");
-    free(reduction->colour);
+    const char *color = dl2_json_get_text(line, "color", NULL);
+    const char *fate = dl2_json_get_text(line, "color_is", "");
+    free(reduction->color);
     *reduction = (struct dl2_reduction){
         .bits = (uint8_t)dl2_json_get_integer(line, "source_bits", 0),
         .alpha = json_is_true(json_object_get(line, "source_alpha")),
@@ -183,8 +183,8 @@ int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, stru
     };
     while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
         reduction->fate++;
-    if (colour && !(reduction->colour = strdup(colour)))
-        return dl2_error_memory(error, "colours");
+    if (color && !(reduction->color = strdup(color)))
+        return dl2_error_memory(error, "colors");
     return DL2_OK;
 }
 
@@ -201,7 +201,7 @@ bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
 {
     char bits[16];
     snprintf(bits, sizeof bits, "%d bits", reduction->bits);
-    return (!reduction->colour || add_one(sums, fates[reduction->fate], reduction->colour)) &&
+    return (!reduction->color || add_one(sums, fates[reduction->fate], reduction->color)) &&
            (!reduction->bits || add_one(sums, "reduced", bits)) &&
            (!reduction->alpha || add_one(sums, "reduced", "alpha")) &&
            (!reduction->cmyk || add_one(sums, "reduced", "CMYK")) &&
@@ -217,9 +217,9 @@ char *dl2_reduction_describe(const json_t *sums)
     static const struct {
         const char *group, *text;
     } lines[] = {
-        {"kept", "colours that are not sRGB, kept with their description"},
-        {"converted", "colours converted to sRGB"},
-        {"dropped", "colours that are not sRGB, stored WITHOUT their description"},
+        {"kept", "colors that are not sRGB, kept with their description"},
+        {"converted", "colors converted to sRGB"},
+        {"dropped", "colors that are not sRGB, stored WITHOUT their description"},
         {"reduced", "reduced to one image of 8 bits, gray or RGB, without alpha"},
         {"left_out", "metadata left out, which is damaged, too large for the codec, or in parts"},
         {"turned", "turned upright; programs that ignore orientations show the source as stored"},

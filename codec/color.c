@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "codec/colour.h"
+#include "codec/color.h"
 
 #include "codec/codecs.h"
 #include "codec/icc.h"
@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct dl2_colour_engine dl2_colour_lcms;
+extern const struct dl2_color_engine dl2_color_lcms;
 
-/* The colour engine of this build, or none. */
-static const struct dl2_colour_engine *const engines[] = {
+/* The color engine of this build, or none. */
+static const struct dl2_color_engine *const engines[] = {
 #ifdef HAVE_LCMS
-    &dl2_colour_lcms,
+    &dl2_color_lcms,
 #endif
     NULL,
 };
@@ -42,7 +42,7 @@ static const struct {
 static const struct {
     unsigned number;
     const char *name;
-    enum dl2_colour_curve curve;
+    enum dl2_color_curve curve;
     double gamma;
 } transfers[] = {
     {1, "BT.709", DL2_CURVE_709, 0},
@@ -57,13 +57,13 @@ static const struct {
     {18, "HLG", DL2_CURVE_HLG, 0},
 };
 
-const struct dl2_colour_parameters dl2_colour_srgb = {
+const struct dl2_color_parameters dl2_color_srgb = {
     .xy = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}, .curve = DL2_CURVE_SRGB};
 
 enum { UNSPECIFIED = 2, BT709 = 1, SRGB_CURVE = 13 };
 #define ROWS(table) (sizeof(table) / sizeof *(table))
 
-static size_t colour_find_primaries(unsigned number)
+static size_t color_find_primaries(unsigned number)
 {
     size_t row = 0;
     while (row < ROWS(primaries) && primaries[row].number != number)
@@ -71,7 +71,7 @@ static size_t colour_find_primaries(unsigned number)
     return row;
 }
 
-static size_t colour_find_transfer(unsigned number)
+static size_t color_find_transfer(unsigned number)
 {
     size_t row = 0;
     while (row < ROWS(transfers) && transfers[row].number != number)
@@ -79,19 +79,19 @@ static size_t colour_find_transfer(unsigned number)
     return row;
 }
 
-void dl2_colour_free(struct dl2_colour *colour)
+void dl2_color_free(struct dl2_color_space *color)
 {
-    dl2_bytes_free(&colour->icc);
+    dl2_bytes_free(&color->icc);
 }
 
 /* Says nothing any more; keeps the memory. */
-static void colour_clear(struct dl2_colour *colour)
+static void color_clear(struct dl2_color_space *color)
 {
-    const struct dl2_bytes kept = {colour->icc.data, 0, colour->icc.capacity};
-    *colour = (struct dl2_colour){.icc = kept};
+    const struct dl2_bytes kept = {color->icc.data, 0, color->icc.capacity};
+    *color = (struct dl2_color_space){.icc = kept};
 }
 
-static int colour_copy(struct dl2_colour *out, const struct dl2_colour *in, struct dl2_error *error)
+static int color_copy(struct dl2_color_space *out, const struct dl2_color_space *in, struct dl2_error *error)
 {
     const struct dl2_bytes kept = out->icc;
     *out = *in;
@@ -100,78 +100,78 @@ static int colour_copy(struct dl2_colour *out, const struct dl2_colour *in, stru
     return dl2_bytes_append(&out->icc, in->icc.data, in->icc.size, error);
 }
 
-void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries_number,
+void dl2_color_set_cicp(struct dl2_color_space *color, unsigned primaries_number,
                          unsigned transfer_number)
 {
     const unsigned p = primaries_number == UNSPECIFIED ? BT709 : primaries_number;
     const unsigned t = transfer_number == UNSPECIFIED ? SRGB_CURVE : transfer_number;
-    const size_t p_row = colour_find_primaries(p), t_row = colour_find_transfer(t);
+    const size_t p_row = color_find_primaries(p), t_row = color_find_transfer(t);
     char p_number[16], t_number[16];
     if (p == BT709 && t == SRGB_CURVE)
         return;
     snprintf(p_number, sizeof p_number, "primaries %u", p);
     snprintf(t_number, sizeof t_number, "transfer %u", t);
-    colour->form = DL2_COLOUR_CICP;
-    colour->primaries = (uint8_t)p;
-    colour->transfer = (uint8_t)t;
-    snprintf(colour->name, sizeof colour->name, "%s with %s (CICP %u/%u)",
+    color->form = DL2_COLOR_SPACE_CICP;
+    color->primaries = (uint8_t)p;
+    color->transfer = (uint8_t)t;
+    snprintf(color->name, sizeof color->name, "%s with %s (CICP %u/%u)",
              p_row < ROWS(primaries) ? primaries[p_row].name : p_number,
              t_row < ROWS(transfers) ? transfers[t_row].name : t_number, p, t);
 }
 
-int dl2_colour_set_icc(struct dl2_colour *colour, const uint8_t *icc, size_t size,
+int dl2_color_set_icc(struct dl2_color_space *color, const uint8_t *icc, size_t size,
                        struct dl2_error *error)
 {
-    colour->form = DL2_COLOUR_ICC;
-    colour->icc.size = 0;
-    return dl2_bytes_append(&colour->icc, icc, size, error);
+    color->form = DL2_COLOR_SPACE_ICC;
+    color->icc.size = 0;
+    return dl2_bytes_append(&color->icc, icc, size, error);
 }
 
 /* A profile as a codec found it becomes what it means for these pixels. */
-static void colour_judge_profile(struct dl2_colour *colour, const struct dl2_image_info *info)
+static void color_judge_profile(struct dl2_color_space *color, const struct dl2_image_info *info)
 {
     struct dl2_icc icc;
     const char *why = NULL;
-    if (!dl2_icc_read(&icc, colour->icc.data, colour->icc.size))
+    if (!dl2_icc_read(&icc, color->icc.data, color->icc.size))
         snprintf(icc.name, sizeof icc.name, "a damaged profile");
     else if (info->cmyk)
         why = "of CMYK";
     else if (icc.srgb && (icc.channels == 3 || info->channels == 1)) {
-        snprintf(colour->name, sizeof colour->name, "%s", icc.name);
-        colour->form = DL2_COLOUR_SRGB;
+        snprintf(color->name, sizeof color->name, "%s", icc.name);
+        color->form = DL2_COLOR_SPACE_SRGB;
         return;
     } else if (icc.channels == info->channels) {
-        snprintf(colour->name, sizeof colour->name, "%s", icc.name);
+        snprintf(color->name, sizeof color->name, "%s", icc.name);
         return;
     } else {
         why = info->channels == 1 ? "not of gray, on gray" : "not of RGB, on RGB";
     }
-    colour->form = DL2_COLOUR_UNKNOWN;
-    snprintf(colour->name, sizeof colour->name, why ? "%.50s, %s" : "%.50s", icc.name, why);
+    color->form = DL2_COLOR_SPACE_UNKNOWN;
+    snprintf(color->name, sizeof color->name, why ? "%.50s, %s" : "%.50s", icc.name, why);
 }
 
-int dl2_image_read_colour(const uint8_t *data, size_t size, const struct dl2_image_info *info,
-                          struct dl2_colour *colour, struct dl2_error *error)
+int dl2_image_read_color(const uint8_t *data, size_t size, const struct dl2_image_info *info,
+                          struct dl2_color_space *color, struct dl2_error *error)
 {
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
-    colour_clear(colour);
-    if (!codec || !codec->colour)
+    color_clear(color);
+    if (!codec || !codec->color)
         return DL2_OK;
-    DL2_TRY(codec->colour(data, size, colour, error));
-    if (colour->form == DL2_COLOUR_ICC)
-        colour_judge_profile(colour, info);
-    if (colour->form == DL2_COLOUR_GAMMA)
-        snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
-                 memcmp(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy) ? " with primaries"
+    DL2_TRY(codec->color(data, size, color, error));
+    if (color->form == DL2_COLOR_SPACE_ICC)
+        color_judge_profile(color, info);
+    if (color->form == DL2_COLOR_SPACE_GAMMA)
+        snprintf(color->name, sizeof color->name, "gamma %.3f%s", color->gamma,
+                 memcmp(color->xy, dl2_color_srgb.xy, sizeof color->xy) ? " with primaries"
                                                                            : "");
     return DL2_OK;
 }
 
 /* Do two profiles have one curve, and one matrix where both are of RGB? */
-static bool colour_same_matrix(const struct dl2_colour *a, const struct dl2_colour *b)
+static bool color_same_matrix(const struct dl2_color_space *a, const struct dl2_color_space *b)
 {
     struct dl2_icc one, two;
-    if (a->form != DL2_COLOUR_ICC || b->form != DL2_COLOUR_ICC ||
+    if (a->form != DL2_COLOR_SPACE_ICC || b->form != DL2_COLOR_SPACE_ICC ||
         !dl2_icc_read(&one, a->icc.data, a->icc.size) || !one.matrix ||
         !dl2_icc_read(&two, b->icc.data, b->icc.size) || !two.matrix)
         return false;
@@ -184,19 +184,19 @@ static bool colour_same_matrix(const struct dl2_colour *a, const struct dl2_colo
     return true;
 }
 
-bool dl2_colour_equal(const struct dl2_colour *a, const struct dl2_colour *b)
+bool dl2_color_equal(const struct dl2_color_space *a, const struct dl2_color_space *b)
 {
-    struct dl2_colour_parameters one, two;
-    if (a->form == DL2_COLOUR_SRGB || b->form == DL2_COLOUR_SRGB)
+    struct dl2_color_parameters one, two;
+    if (a->form == DL2_COLOR_SPACE_SRGB || b->form == DL2_COLOR_SPACE_SRGB)
         return a->form == b->form;
-    if (a->form == DL2_COLOUR_UNKNOWN || b->form == DL2_COLOUR_UNKNOWN)
+    if (a->form == DL2_COLOR_SPACE_UNKNOWN || b->form == DL2_COLOR_SPACE_UNKNOWN)
         return a->form == b->form && !strcmp(a->name, b->name);
     if (a->form == b->form && a->icc.size == b->icc.size && a->icc.size &&
         !memcmp(a->icc.data, b->icc.data, a->icc.size))
         return true;
-    if (colour_same_matrix(a, b))
+    if (color_same_matrix(a, b))
         return true;
-    if (!dl2_colour_parameters(a, &one) || !dl2_colour_parameters(b, &two) ||
+    if (!dl2_color_parameters(a, &one) || !dl2_color_parameters(b, &two) ||
         one.curve != two.curve || fabs(one.gamma - two.gamma) > 0.01)
         return false;
     for (int i = 0; i < 8; i++)
@@ -206,7 +206,7 @@ bool dl2_colour_equal(const struct dl2_colour *a, const struct dl2_colour *b)
 }
 
 /* XYZ under D50 to D65, by Bradford. */
-static void colour_to_d65(const double in[3], double out[3])
+static void color_to_d65(const double in[3], double out[3])
 {
     static const double matrix[9] = {0.9555766, -0.0230393, 0.0631636,  -0.0282895, 1.0099416,
                                      0.0210077, 0.0122982,  -0.0204830, 1.3299098};
@@ -214,21 +214,21 @@ static void colour_to_d65(const double in[3], double out[3])
         out[i] = matrix[3 * i] * in[0] + matrix[3 * i + 1] * in[1] + matrix[3 * i + 2] * in[2];
 }
 
-static bool colour_profile_parameters(const struct dl2_bytes *profile,
-                                      struct dl2_colour_parameters *out)
+static bool color_profile_parameters(const struct dl2_bytes *profile,
+                                      struct dl2_color_parameters *out)
 {
     struct dl2_icc icc;
     if (!dl2_icc_read(&icc, profile->data, profile->size) || !icc.matrix ||
         (!icc.srgb_curve && !icc.bt709_curve && icc.gamma <= 0))
         return false;
-    memcpy(out->xy, dl2_colour_srgb.xy, sizeof out->xy);
+    memcpy(out->xy, dl2_color_srgb.xy, sizeof out->xy);
     out->curve = icc.srgb_curve    ? DL2_CURVE_SRGB
                  : icc.bt709_curve ? DL2_CURVE_709
                                    : DL2_CURVE_GAMMA;
     out->gamma = out->curve == DL2_CURVE_GAMMA ? icc.gamma : 0;
     for (int c = 0; icc.channels == 3 && c < 3; c++) {
         double xyz[3];
-        colour_to_d65(icc.columns + 3 * c, xyz);
+        color_to_d65(icc.columns + 3 * c, xyz);
         const double sum = xyz[0] + xyz[1] + xyz[2];
         if (!(sum > 0))
             return false;
@@ -238,20 +238,20 @@ static bool colour_profile_parameters(const struct dl2_bytes *profile,
     return true;
 }
 
-bool dl2_colour_parameters(const struct dl2_colour *colour, struct dl2_colour_parameters *out)
+bool dl2_color_parameters(const struct dl2_color_space *color, struct dl2_color_parameters *out)
 {
-    *out = (struct dl2_colour_parameters){0};
-    switch (colour->form) {
-    case DL2_COLOUR_ICC:
-        return colour_profile_parameters(&colour->icc, out);
-    case DL2_COLOUR_GAMMA:
-        memcpy(out->xy, colour->xy, sizeof out->xy);
+    *out = (struct dl2_color_parameters){0};
+    switch (color->form) {
+    case DL2_COLOR_SPACE_ICC:
+        return color_profile_parameters(&color->icc, out);
+    case DL2_COLOR_SPACE_GAMMA:
+        memcpy(out->xy, color->xy, sizeof out->xy);
         out->curve = DL2_CURVE_GAMMA;
-        out->gamma = colour->gamma;
-        return colour->gamma > 0;
-    case DL2_COLOUR_CICP: {
-        const size_t p = colour_find_primaries(colour->primaries);
-        const size_t t = colour_find_transfer(colour->transfer);
+        out->gamma = color->gamma;
+        return color->gamma > 0;
+    case DL2_COLOR_SPACE_CICP: {
+        const size_t p = color_find_primaries(color->primaries);
+        const size_t t = color_find_transfer(color->transfer);
         if (p == ROWS(primaries) || t == ROWS(transfers))
             return false;
         memcpy(out->xy, primaries[p].xy, sizeof out->xy);
@@ -265,95 +265,95 @@ bool dl2_colour_parameters(const struct dl2_colour *colour, struct dl2_colour_pa
 }
 
 /* Can a profile say it? */
-static bool colour_has_light(const struct dl2_colour_parameters *parameters)
+static bool color_has_light(const struct dl2_color_parameters *parameters)
 {
     return parameters->curve != DL2_CURVE_PQ && parameters->curve != DL2_CURVE_HLG;
 }
 
 /* A profile of `channels` that says the same, to `out`; 0: there can be none. */
-static int colour_make_profile(const struct dl2_colour *colour, uint32_t channels,
+static int color_make_profile(const struct dl2_color_space *color, uint32_t channels,
                                struct dl2_bytes *out, struct dl2_error *error)
 {
-    const struct dl2_colour_engine *engine = engines[0];
-    struct dl2_colour_parameters parameters;
+    const struct dl2_color_engine *engine = engines[0];
+    struct dl2_color_parameters parameters;
     struct dl2_icc icc;
     int status;
-    if (colour->form == DL2_COLOUR_ICC) {
-        if (!dl2_icc_read(&icc, colour->icc.data, colour->icc.size))
+    if (color->form == DL2_COLOR_SPACE_ICC) {
+        if (!dl2_icc_read(&icc, color->icc.data, color->icc.size))
             return 0;
         if (icc.channels == channels) {
             out->size = 0;
-            DL2_TRY(dl2_bytes_append(out, colour->icc.data, colour->icc.size, error));
+            DL2_TRY(dl2_bytes_append(out, color->icc.data, color->icc.size, error));
             return 1;
         }
         if (!engine || icc.channels != 1)
             return 0;
-        status = engine->gray_to_rgb(colour, out, error);
-    } else if (engine && dl2_colour_parameters(colour, &parameters) &&
-               colour_has_light(&parameters)) {
-        status = engine->make_profile(&parameters, channels, colour->name, out, error);
+        status = engine->gray_to_rgb(color, out, error);
+    } else if (engine && dl2_color_parameters(color, &parameters) &&
+               color_has_light(&parameters)) {
+        status = engine->make_profile(&parameters, channels, color->name, out, error);
     } else {
         return 0;
     }
     return status == DL2_OK ? 1 : status == DL2_ERR_MEMORY ? status : 0;
 }
 
-static bool colour_is_matrix(const struct dl2_bytes *profile)
+static bool color_is_matrix(const struct dl2_bytes *profile)
 {
     struct dl2_icc icc;
     return dl2_icc_read(&icc, profile->data, profile->size) && icc.matrix;
 }
 
-int dl2_colour_fit(const struct dl2_colour *colour, const struct dl2_codec *codec,
-                   uint32_t channels, struct dl2_colour *out, struct dl2_error *error)
+int dl2_color_fit(const struct dl2_color_space *color, const struct dl2_codec *codec,
+                   uint32_t channels, struct dl2_color_space *out, struct dl2_error *error)
 {
-    const unsigned holds = codec->colours;
-    struct dl2_colour_parameters parameters;
+    const unsigned holds = codec->colors;
+    struct dl2_color_parameters parameters;
     const uint32_t stored = codec->no_gray ? 3 : channels;
-    DL2_TRY(colour_copy(out, colour, error));
-    if (colour->form == DL2_COLOUR_SRGB)
+    DL2_TRY(color_copy(out, color, error));
+    if (color->form == DL2_COLOR_SPACE_SRGB)
         return 1;
-    if (colour->form != DL2_COLOUR_UNKNOWN && colour->form != DL2_COLOUR_ICC &&
-        holds & (unsigned)colour->form)
+    if (color->form != DL2_COLOR_SPACE_UNKNOWN && color->form != DL2_COLOR_SPACE_ICC &&
+        holds & (unsigned)color->form)
         return 1;
-    if (holds & DL2_COLOUR_PARAMETERS && dl2_colour_parameters(colour, &parameters))
+    if (holds & DL2_COLOR_SPACE_PARAMETERS && dl2_color_parameters(color, &parameters))
         return 1;
-    if (colour->form != DL2_COLOUR_UNKNOWN && holds & (DL2_COLOUR_ICC | DL2_COLOUR_MATRIX)) {
-        const int made = colour_make_profile(colour, stored, &out->icc, error);
+    if (color->form != DL2_COLOR_SPACE_UNKNOWN && holds & (DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_MATRIX)) {
+        const int made = color_make_profile(color, stored, &out->icc, error);
         if (made < 0)
             return made;
-        out->form = DL2_COLOUR_ICC;
-        if (made && (holds & DL2_COLOUR_ICC || colour_is_matrix(&out->icc)))
+        out->form = DL2_COLOR_SPACE_ICC;
+        if (made && (holds & DL2_COLOR_SPACE_ICC || color_is_matrix(&out->icc)))
             return 1;
     }
-    out->form = DL2_COLOUR_UNKNOWN;
+    out->form = DL2_COLOR_SPACE_UNKNOWN;
     return 0;
 }
 
-int dl2_colour_convert(const struct dl2_colour *colour, struct dl2_image *image,
+int dl2_color_convert(const struct dl2_color_space *color, struct dl2_image *image,
                        struct dl2_error *error)
 {
     struct dl2_bytes icc = DL2_BYTES_INIT;
-    if (colour->form == DL2_COLOUR_SRGB)
+    if (color->form == DL2_COLOR_SPACE_SRGB)
         return DL2_OK;
     if (!engines[0])
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "this build cannot convert colours: it has no Little CMS "
+                             "this build cannot convert colors: it has no Little CMS "
                              "(Debian: liblcms2-dev)");
-    int status = colour->form == DL2_COLOUR_UNKNOWN
+    int status = color->form == DL2_COLOR_SPACE_UNKNOWN
                      ? 0
-                     : colour_make_profile(colour, image->channels, &icc, error);
+                     : color_make_profile(color, image->channels, &icc, error);
     if (status > 0)
         status = engines[0]->to_srgb(icc.data, icc.size, image, error);
     else if (status == 0)
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED, "nothing converts it to sRGB");
     dl2_bytes_free(&icc);
     if (status < 0)
-        dl2_error_prefix(error, "%s", colour->name);
+        dl2_error_prefix(error, "%s", color->name);
     return status;
 }
 
-const char *dl2_colour_engine(void)
+const char *dl2_color_engine(void)
 {
     return engines[0] ? engines[0]->name : NULL;
 }
