@@ -54,7 +54,7 @@ struct dl2_coding {
     int quality;             /* the nearest of the codec's qualities, 1 to 100; 0: not known */
     bool exact;              /* it is of just that quality */
     const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
-    const char *color;      /* "gray", "YCbCr", "RGB" or "inks" */
+    const char *color;       /* "gray", "YCbCr", "RGB" or "inks" */
     bool progressive, arithmetic;
     size_t tail; /* bytes behind the image's end */
     bool common; /* every program reads it, and alike: gray or YCbCr, 8 bits, Huffman codes */
@@ -205,7 +205,7 @@ struct dl2_codec {
     uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
     bool has_restart;        /* is there a choice of restart intervals? */
-    unsigned colors;        /* enum dl2_color_form: descriptions that its files can hold */
+    unsigned colors;         /* enum dl2_color_form: descriptions that its files can hold */
     bool always_tagged;      /* its files cannot but name a color space */
     bool no_gray;            /* gray is stored as RGB */
     bool has_palette;        /* can write numbers of a palette */
@@ -236,7 +236,7 @@ struct dl2_codec {
      * good: sets form, and name but for ICC and GAMMA; `color` comes as SRGB. NULL: files of this
      * codec say nothing. */
     int (*color)(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                  struct dl2_error *error);
+                 struct dl2_error *error);
 
     /* EXIF, XMP and whether there is more, of a file that may be damaged: makes `metadata`, which
      * comes empty. NULL: files of this codec have none that we know. */

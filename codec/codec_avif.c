@@ -82,7 +82,8 @@ static int avif_mirror_axis(const avifImage *image)
 #endif
 }
 
-/* irot turns counterclockwise by quarters, then imir mirrors: top to bottom (0) or left to right. */
+/* irot turns counterclockwise by quarters, then imir mirrors: top to bottom (0) or left to right.
+ */
 static int avif_orientation(const avifImage *image)
 {
     static const int turned[4] = {1, 8, 3, 6};
@@ -130,7 +131,7 @@ static int avif_parse(avifDecoder **out, const uint8_t *data, size_t size, bool 
 }
 
 static int avif_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                       struct dl2_error *error)
+                      struct dl2_error *error)
 {
     DL2_CLEANUP(avif_drop) avifDecoder *decoder = NULL;
     DL2_TRY(avif_parse(&decoder, data, size, false, error));

@@ -190,7 +190,7 @@ static int bmp_open(void *state, struct dl2_image_info *info, struct dl2_error *
 
 /* Only the longest header may have a profile, in the file or in another one. */
 static int bmp_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                      struct dl2_error *error)
+                     struct dl2_error *error)
 {
     const uint8_t *info = data + FILE_HEADER;
     if (size < FILE_HEADER + V5_HEADER || dl2_read_le32(info) != V5_HEADER)

@@ -190,8 +190,7 @@ static int jp2_take_image(const opj_image_t *decoded, const struct dl2_jp2_heade
                              "JPEG 2000: %u components where the header has %u",
                              (unsigned)decoded->numcomps, (unsigned)header->components);
     if (decoded->color_space == OPJ_CLRSPC_EYCC)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: e-YCC color is not supported");
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: e-YCC color is not supported");
     DL2_TRY(dl2_image_reshape(image, width, height, dl2_jp2_channels(header), error));
     for (uint32_t c = 0; c < image->channels; c++)
         DL2_TRY(jp2_take_component(&decoded->comps[c], width, height, image->data + c,
@@ -370,7 +369,7 @@ static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *
 
 /* What decoding converts by itself (sYCC, CIELab) is sRGB afterwards. */
 static int jp2_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                      struct dl2_error *error)
+                     struct dl2_error *error)
 {
     enum { E_SRGB = 20, ROMM_RGB = 21 };
     static const double romm[8] = {0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001, 0.3457, 0.3585};

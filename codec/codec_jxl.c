@@ -283,7 +283,8 @@ static bool jxl_set_numbers(const JxlColorEncoding *encoding, struct dl2_color_s
     return true;
 }
 
-static int jxl_read_profile(JxlDecoder *decoder, struct dl2_color_space *color, struct dl2_error *error)
+static int jxl_read_profile(JxlDecoder *decoder, struct dl2_color_space *color,
+                            struct dl2_error *error)
 {
     size_t size;
     if (JxlDecoderGetICCProfileSize(JXL_ORIGINAL_COLOR(decoder), &size) != JXL_DEC_SUCCESS)
@@ -301,7 +302,7 @@ static int jxl_read_profile(JxlDecoder *decoder, struct dl2_color_space *color, 
  * of sRGB, and says in `color`, which means sRGB so far, which those are.
  */
 static int jxl_choose_color(JxlDecoder *decoder, const JxlBasicInfo *info,
-                             struct dl2_color_space *color, struct dl2_error *error)
+                            struct dl2_color_space *color, struct dl2_error *error)
 {
     const bool gray = info->num_color_channels == 1;
     JxlColorEncoding encoding;
@@ -323,7 +324,7 @@ static int jxl_choose_color(JxlDecoder *decoder, const JxlBasicInfo *info,
 
 /* As jxl_read() will give the numbers. */
 static int jxl_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                      struct dl2_error *error)
+                     struct dl2_error *error)
 {
     DL2_CLEANUP(jxl_free) struct jxl_state jxl = {.base = {.data = data, .size = size}};
     DL2_TRY(jxl_begin(&jxl, error));
@@ -537,7 +538,7 @@ static int jxl_effort(const struct dl2_encode_options *options)
 
 /* A profile itself is only for lossless files: see the top of the file. */
 static bool jxl_set_color(JxlEncoder *encoder, const struct dl2_color_space *color, bool gray,
-                           bool lossless)
+                          bool lossless)
 {
     JxlColorEncoding encoding;
     const enum dl2_color_form form = color ? color->form : DL2_COLOR_SPACE_SRGB;
@@ -738,7 +739,7 @@ static enum dl2_pixels_only jxl_refuses(const uint8_t *data, size_t size)
     if (!codec->coding(data, size, &coding))
         return DL2_PIXELS_OF_OTHERS;
     const bool rgb = !strcmp(coding.color, "RGB");
-    return !strcmp(coding.color, "inks")             ? DL2_PIXELS_OF_CMYK
+    return !strcmp(coding.color, "inks")              ? DL2_PIXELS_OF_CMYK
            : coding.arithmetic                        ? DL2_PIXELS_OF_ARITHMETIC
            : rgb && strcmp(coding.subsampling, "444") ? DL2_PIXELS_OF_RGB
            : !rgb && !coding.common                   ? DL2_PIXELS_OF_OTHERS

@@ -180,8 +180,8 @@ static bool png_is_near(double a, double b)
 
 /* cICP counts before iCCP, that before sRGB, that before gAMA and cHRM (PNG, third edition, 4.3). A
  * gAMA of 45455 is how sRGB is said to readers that know nothing else. */
-static int png_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                      struct dl2_error *error)
+static int png_color_space(const uint8_t *data, size_t size, struct dl2_color_space *color,
+                           struct dl2_error *error)
 {
     uint32_t length, gamma = SRGB_GAMMA;
     bool same = true;
@@ -455,7 +455,7 @@ static int png_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profil
 
 /* Chunks behind the header of a file that is written. */
 static int png_put_color(struct dl2_bytes *out, const struct dl2_color_space *color,
-                          struct dl2_error *error)
+                         struct dl2_error *error)
 {
     uint8_t data[32];
     switch (color ? color->form : DL2_COLOR_SPACE_SRGB) {
@@ -553,7 +553,7 @@ const struct dl2_codec dl2_codec_png = {
     .pixel_bytes = 7,
     .version = "libpng " PNG_LIBPNG_VER_STRING,
     .signatures = {{8, "\x89PNG\r\n\x1a\n"}},
-    .color = png_color,
+    .color = png_color_space,
     .coded_bytes = png_coded_bytes,
     .state_size = sizeof(struct png_state),
     .open = png_open,

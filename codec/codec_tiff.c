@@ -138,8 +138,8 @@ static void tiff_read_extra(struct tiff_state *tiff, struct dl2_image_info *info
                             uint16_t photometric)
 {
     const uint32_t colors = photometric == PHOTOMETRIC_SEPARATED ? 4
-                             : photometric == PHOTOMETRIC_PALETTE ? 1
-                                                                  : info->channels;
+                            : photometric == PHOTOMETRIC_PALETTE ? 1
+                                                                 : info->channels;
     uint16_t count = 0, samples = 1, *kinds = NULL;
     tiff->alpha = 0;
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLESPERPIXEL, &samples);
@@ -200,7 +200,7 @@ static int tiff_open(void *state, struct dl2_image_info *info, struct dl2_error 
 }
 
 static int tiff_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                       struct dl2_error *error)
+                      struct dl2_error *error)
 {
     struct tiff_state tiff = {.base = {.data = data, .size = size}, .problem = DL2_ERROR_INIT};
     uint32_t bytes = 0;

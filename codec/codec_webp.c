@@ -334,7 +334,7 @@ static size_t webp_memory(const void *state)
 }
 
 static int webp_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                       struct dl2_error *error)
+                      struct dl2_error *error)
 {
     size_t length;
     const uint8_t *profile = webp_find_chunk(data, size, "ICCP", &length);

@@ -91,7 +91,8 @@ static void color_clear(struct dl2_color_space *color)
     *color = (struct dl2_color_space){.icc = kept};
 }
 
-static int color_copy(struct dl2_color_space *out, const struct dl2_color_space *in, struct dl2_error *error)
+static int color_copy(struct dl2_color_space *out, const struct dl2_color_space *in,
+                      struct dl2_error *error)
 {
     const struct dl2_bytes kept = out->icc;
     *out = *in;
@@ -101,7 +102,7 @@ static int color_copy(struct dl2_color_space *out, const struct dl2_color_space 
 }
 
 void dl2_color_set_cicp(struct dl2_color_space *color, unsigned primaries_number,
-                         unsigned transfer_number)
+                        unsigned transfer_number)
 {
     const unsigned p = primaries_number == UNSPECIFIED ? BT709 : primaries_number;
     const unsigned t = transfer_number == UNSPECIFIED ? SRGB_CURVE : transfer_number;
@@ -120,7 +121,7 @@ void dl2_color_set_cicp(struct dl2_color_space *color, unsigned primaries_number
 }
 
 int dl2_color_set_icc(struct dl2_color_space *color, const uint8_t *icc, size_t size,
-                       struct dl2_error *error)
+                      struct dl2_error *error)
 {
     color->form = DL2_COLOR_SPACE_ICC;
     color->icc.size = 0;
@@ -151,7 +152,7 @@ static void color_judge_profile(struct dl2_color_space *color, const struct dl2_
 }
 
 int dl2_image_read_color(const uint8_t *data, size_t size, const struct dl2_image_info *info,
-                          struct dl2_color_space *color, struct dl2_error *error)
+                         struct dl2_color_space *color, struct dl2_error *error)
 {
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     color_clear(color);
@@ -162,8 +163,7 @@ int dl2_image_read_color(const uint8_t *data, size_t size, const struct dl2_imag
         color_judge_profile(color, info);
     if (color->form == DL2_COLOR_SPACE_GAMMA)
         snprintf(color->name, sizeof color->name, "gamma %.3f%s", color->gamma,
-                 memcmp(color->xy, dl2_color_srgb.xy, sizeof color->xy) ? " with primaries"
-                                                                           : "");
+                 memcmp(color->xy, dl2_color_srgb.xy, sizeof color->xy) ? " with primaries" : "");
     return DL2_OK;
 }
 
@@ -215,7 +215,7 @@ static void color_to_d65(const double in[3], double out[3])
 }
 
 static bool color_profile_parameters(const struct dl2_bytes *profile,
-                                      struct dl2_color_parameters *out)
+                                     struct dl2_color_parameters *out)
 {
     struct dl2_icc icc;
     if (!dl2_icc_read(&icc, profile->data, profile->size) || !icc.matrix ||
@@ -272,7 +272,7 @@ static bool color_has_light(const struct dl2_color_parameters *parameters)
 
 /* A profile of `channels` that says the same, to `out`; 0: there can be none. */
 static int color_make_profile(const struct dl2_color_space *color, uint32_t channels,
-                               struct dl2_bytes *out, struct dl2_error *error)
+                              struct dl2_bytes *out, struct dl2_error *error)
 {
     const struct dl2_color_engine *engine = engines[0];
     struct dl2_color_parameters parameters;
@@ -289,8 +289,7 @@ static int color_make_profile(const struct dl2_color_space *color, uint32_t chan
         if (!engine || icc.channels != 1)
             return 0;
         status = engine->gray_to_rgb(color, out, error);
-    } else if (engine && dl2_color_parameters(color, &parameters) &&
-               color_has_light(&parameters)) {
+    } else if (engine && dl2_color_parameters(color, &parameters) && color_has_light(&parameters)) {
         status = engine->make_profile(&parameters, channels, color->name, out, error);
     } else {
         return 0;
@@ -305,7 +304,7 @@ static bool color_is_matrix(const struct dl2_bytes *profile)
 }
 
 int dl2_color_fit(const struct dl2_color_space *color, const struct dl2_codec *codec,
-                   uint32_t channels, struct dl2_color_space *out, struct dl2_error *error)
+                  uint32_t channels, struct dl2_color_space *out, struct dl2_error *error)
 {
     const unsigned holds = codec->colors;
     struct dl2_color_parameters parameters;
@@ -318,7 +317,8 @@ int dl2_color_fit(const struct dl2_color_space *color, const struct dl2_codec *c
         return 1;
     if (holds & DL2_COLOR_SPACE_PARAMETERS && dl2_color_parameters(color, &parameters))
         return 1;
-    if (color->form != DL2_COLOR_SPACE_UNKNOWN && holds & (DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_MATRIX)) {
+    if (color->form != DL2_COLOR_SPACE_UNKNOWN &&
+        holds & (DL2_COLOR_SPACE_ICC | DL2_COLOR_SPACE_MATRIX)) {
         const int made = color_make_profile(color, stored, &out->icc, error);
         if (made < 0)
             return made;
@@ -331,7 +331,7 @@ int dl2_color_fit(const struct dl2_color_space *color, const struct dl2_codec *c
 }
 
 int dl2_color_convert(const struct dl2_color_space *color, struct dl2_image *image,
-                       struct dl2_error *error)
+                      struct dl2_error *error)
 {
     struct dl2_bytes icc = DL2_BYTES_INIT;
     if (color->form == DL2_COLOR_SPACE_SRGB)

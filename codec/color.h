@@ -23,12 +23,12 @@ struct dl2_image_info;
 
 /* The kind of a description; as bits, what a codec's files can hold (struct dl2_codec). */
 enum dl2_color_form {
-    DL2_COLOR_SPACE_SRGB = 0,        /* sRGB, by a profile that means it, or because nothing is said */
-    DL2_COLOR_SPACE_UNKNOWN = 1,     /* another color space, of which nothing usable is said */
-    DL2_COLOR_SPACE_ICC = 2,         /* any profile of gray or RGB */
-    DL2_COLOR_SPACE_CICP = 4,        /* primaries and transfer characteristics of H.273 */
-    DL2_COLOR_SPACE_GAMMA = 8,       /* PNG's gAMA and cHRM */
-    DL2_COLOR_SPACE_MATRIX = 16,     /* of a codec: profiles of a matrix and curves alone */
+    DL2_COLOR_SPACE_SRGB = 0,    /* sRGB, by a profile that means it, or because nothing is said */
+    DL2_COLOR_SPACE_UNKNOWN = 1, /* another color space, of which nothing usable is said */
+    DL2_COLOR_SPACE_ICC = 2,     /* any profile of gray or RGB */
+    DL2_COLOR_SPACE_CICP = 4,    /* primaries and transfer characteristics of H.273 */
+    DL2_COLOR_SPACE_GAMMA = 8,   /* PNG's gAMA and cHRM */
+    DL2_COLOR_SPACE_MATRIX = 16, /* of a codec: profiles of a matrix and curves alone */
     DL2_COLOR_SPACE_PARAMETERS = 32, /* of a codec: what dl2_color_parameters() finds numbers for */
 };
 
@@ -54,14 +54,14 @@ void dl2_color_free(struct dl2_color_space *color);
  * which.
  */
 int dl2_image_read_color(const uint8_t *data, size_t size, const struct dl2_image_info *info,
-                          struct dl2_color_space *color, struct dl2_error *error);
+                         struct dl2_color_space *color, struct dl2_error *error);
 
 /*
  * The description in a form that files of `codec` can hold for an image of `channels`. 1: `out` has
  * it; 0: they can't, and `out` is UNKNOWN, with the name; negative: out of memory.
  */
 int dl2_color_fit(const struct dl2_color_space *color, const struct dl2_codec *codec,
-                   uint32_t channels, struct dl2_color_space *out, struct dl2_error *error);
+                  uint32_t channels, struct dl2_color_space *out, struct dl2_error *error);
 
 /* Do the two mean the same, as far as their forms and numbers or bytes say? Two UNKNOWN ones do if
  * they have one name. */
@@ -73,7 +73,7 @@ bool dl2_color_equal(const struct dl2_color_space *a, const struct dl2_color_spa
  * this build has no color engine (Little CMS).
  */
 int dl2_color_convert(const struct dl2_color_space *color, struct dl2_image *image,
-                       struct dl2_error *error);
+                      struct dl2_error *error);
 
 /* The engine's name and version, for the record; NULL: this build has none. */
 const char *dl2_color_engine(void);
@@ -104,7 +104,7 @@ extern const struct dl2_color_parameters dl2_color_srgb;
 void dl2_color_set_cicp(struct dl2_color_space *color, unsigned primaries, unsigned transfer);
 /* Sets form and profile, a copy. */
 int dl2_color_set_icc(struct dl2_color_space *color, const uint8_t *icc, size_t size,
-                       struct dl2_error *error);
+                      struct dl2_error *error);
 
 /* What a color engine does; the file that includes its library has the one row. */
 struct dl2_color_engine {

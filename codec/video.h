@@ -41,7 +41,7 @@ struct dl2_video_info {
     bool square_pixels;     /* or the file says nothing of their shape */
     /* What the frames that were decoded so far are: */
     bool wide_color; /* HDR (PQ, HLG), or primaries of a wide gamut (BT.2020, P3) */
-    bool interlaced;  /* at least one frame */
+    bool interlaced; /* at least one frame */
 };
 
 struct dl2_video;

@@ -73,14 +73,22 @@ static const struct step forward[] = {
 
 /* All but the gradient of Q. The softmax is computed anew. */
 static const struct step backward[] = {
-    {MUL, DO, O, DO_O},           {SUM_OF_ROW, DO_O, NOTHING, DO_O_SUM},
-    {MUL, DO_O_SUM, ONE, DELTA},  {MATMUL, Q, K_TURNED, S},
-    {MUL, S, SCALE, SCALED},      {SUB, SCALED, STATS, CENTERED},
-    {EXP, CENTERED, NOTHING, P},   {RESHAPE, P, NOTHING, P_TURNED},
-    {MATMUL, P_TURNED, DO, DV},   {MATMUL, DO, V_TURNED, DP},
-    {SUB, DP, DELTA, DP_CENTERED}, {MUL, DP_CENTERED, P, DP_P},
-    {MUL, DP_P, SCALE, DS},       {RESHAPE, DS, NOTHING, DS_TURNED},
-    {MATMUL, DS_TURNED, Q, DK},   {RESHAPE, K_TURNED, NOTHING, K},
+    {MUL, DO, O, DO_O},
+    {SUM_OF_ROW, DO_O, NOTHING, DO_O_SUM},
+    {MUL, DO_O_SUM, ONE, DELTA},
+    {MATMUL, Q, K_TURNED, S},
+    {MUL, S, SCALE, SCALED},
+    {SUB, SCALED, STATS, CENTERED},
+    {EXP, CENTERED, NOTHING, P},
+    {RESHAPE, P, NOTHING, P_TURNED},
+    {MATMUL, P_TURNED, DO, DV},
+    {MATMUL, DO, V_TURNED, DP},
+    {SUB, DP, DELTA, DP_CENTERED},
+    {MUL, DP_CENTERED, P, DP_P},
+    {MUL, DP_P, SCALE, DS},
+    {RESHAPE, DS, NOTHING, DS_TURNED},
+    {MATMUL, DS_TURNED, Q, DK},
+    {RESHAPE, K_TURNED, NOTHING, K},
 };
 
 /* The gradient of Q: added up in memory by all blocks that have a part of it, in any order; or,

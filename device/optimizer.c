@@ -19,7 +19,8 @@ const struct dl2_optimizer_facts *dl2_optimizer_facts(enum dl2_optimizer optimiz
                        .beta2 = 0.999,
                        .weight_decay = 0.05},
         [DL2_RMSPROP] =
-            {.summary = "adaptive, not centered; --beta2 is PyTorch's alpha (Tieleman, Hinton 2012)",
+            {.summary =
+                 "adaptive, not centered; --beta2 is PyTorch's alpha (Tieleman, Hinton 2012)",
              .rate = 0.0005,
              .adaptive = true,
              .beta2 = 0.99,

@@ -137,8 +137,8 @@ static void end_reading(struct dl2_volume *volume, const struct dl2_planner *pla
 }
 
 int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
-                             const struct dl2_loader_config *config, struct dl2_volume **volume,
-                             struct dl2_volume **labels, struct dl2_error *error)
+                            const struct dl2_loader_config *config, struct dl2_volume **volume,
+                            struct dl2_volume **labels, struct dl2_error *error)
 {
     struct dl2_sample facts;
     *volume = *labels = NULL;

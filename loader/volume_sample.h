@@ -32,8 +32,8 @@ void dl2_volume_sample_free(struct dl2_volume_sample *sample);
  * those that they should be. Errors name the file. The caller closes both, after an error, too.
  */
 int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
-                             const struct dl2_loader_config *config, struct dl2_volume **volume,
-                             struct dl2_volume **labels, struct dl2_error *error);
+                            const struct dl2_loader_config *config, struct dl2_volume **volume,
+                            struct dl2_volume **labels, struct dl2_error *error);
 
 /*
  * Reads the patch of sample plan->index, whose plan is made here. What was read is added to

@@ -161,7 +161,7 @@ int dl2_image_work_encode(struct dl2_image_work *work, const char *name, int qua
     encode.source = data;
     encode.source_size = size;
     DL2_TRY(dl2_colors_apply(&work->colors, DL2_COLORS_KEEP, data, size,
-                              &work->images[DL2_IMAGE_REFERENCE], error));
+                             &work->images[DL2_IMAGE_REFERENCE], error));
     DL2_TRY(
         dl2_colors_fit(&work->colors, codec, &work->images[DL2_IMAGE_REFERENCE], &encode, error));
     dl2_reuse_look(&reuse, data, size);

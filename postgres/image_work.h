@@ -34,7 +34,7 @@ struct dl2_image_facts {
     int quality;             /* 0: not known */
     const char *subsampling; /* NULL: not known */
     int progressive;         /* -1: not known */
-    char color[80];         /* UTF-8: the description of colors that are not sRGB, else "" */
+    char color[80];          /* UTF-8: the description of colors that are not sRGB, else "" */
 };
 
 int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *facts,

@@ -726,7 +726,7 @@ static const struct {
     NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read),     NUMBER(requests),
     NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(frames),         NUMBER(short_clips),
     NUMBER(memory),        NUMBER(padded),         NUMBER(no_foreground),  NUMBER(boxes),
-    NUMBER(boxes_dropped), NUMBER(oblong),         NUMBER(wide_color),    NUMBER(interlaced),
+    NUMBER(boxes_dropped), NUMBER(oblong),         NUMBER(wide_color),     NUMBER(interlaced),
     NUMBER(above_8_bits),  NUMBER(nearly_black),   NUMBER(several_frames), NUMBER(dropped_bands),
     NUMBER(no_label_file),
 };

@@ -114,9 +114,8 @@ const struct dl2_metric dl2_metric_ciede2000 = {
     .name = "ciede2000",
     .title = "CIEDE2000",
     .unit = "",
-    .definition =
-        "mean over the pixels of the color difference CIEDE2000 (Sharma et al. 2005, all "
-        "factors 1; sRGB, D65); 0 for identical images, lower is better",
+    .definition = "mean over the pixels of the color difference CIEDE2000 (Sharma et al. 2005, all "
+                  "factors 1; sRGB, D65); 0 for identical images, lower is better",
     .digits = 4,
     .adds_up = true,
     .lower_is_better = true,

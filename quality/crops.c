@@ -38,10 +38,10 @@ struct crop_run {
     size_t metric_count;
     json_t *picks; /* keys of images, and why each was chosen: [{metric, kind}] */
     struct dl2_bytes bytes, png;
-    struct dl2_resizer resizer;                        /* of videos */
-    struct dl2_image_resizer enlarger;                 /* of resized variants */
-    struct dl2_decoder *decoder;                       /* kept with external codecs */
-    struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
+    struct dl2_resizer resizer;                /* of videos */
+    struct dl2_image_resizer enlarger;         /* of resized variants */
+    struct dl2_decoder *decoder;               /* kept with external codecs */
+    struct dl2_image image, scratch, original; /* `original`: the reference's whole image */
     struct dl2_color_space color, original_color, fitted; /* of these two, and of a crop */
 };
 
@@ -194,7 +194,8 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 /* ---- Pixels */
 
 static int decode_frame(struct crop_run *run, const uint8_t *data, size_t size, size_t number,
-                        struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
+                        struct dl2_image *image, struct dl2_color_space *color,
+                        struct dl2_error *error)
 {
     struct dl2_video *video;
     dl2_color_free(color);
@@ -207,7 +208,8 @@ static int decode_frame(struct crop_run *run, const uint8_t *data, size_t size, 
 }
 
 static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
-                        struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
+                        struct dl2_image *image, struct dl2_color_space *color,
+                        struct dl2_error *error)
 {
     struct dl2_image_info info;
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
@@ -224,7 +226,8 @@ static int decode_image(struct crop_run *run, const uint8_t *data, size_t size,
 
 /* The image of a key; a frame of a variant of videos has the key CLIP/00007. */
 static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, const char *key,
-                       struct dl2_image *image, struct dl2_color_space *color, struct dl2_error *error)
+                       struct dl2_image *image, struct dl2_color_space *color,
+                       struct dl2_error *error)
 {
     const bool is_video = dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO;
     const char *slash = is_video ? strrchr(key, '/') : NULL;
@@ -311,8 +314,7 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
 static int crop_decode_variant(struct crop_run *run, size_t variant, const char *key,
                                struct dl2_error *error)
 {
-    DL2_TRY(
-        crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->color, error));
+    DL2_TRY(crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->color, error));
     if (run->image.width == run->original.width && run->image.height == run->original.height)
         return DL2_OK;
     if (run->variants[variant].resized) {

@@ -71,8 +71,8 @@ static int heatmap_draw(enum dl2_heatmap_error kind, struct dl2_scorer *scorer,
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++)
             heatmap_color(map ? ssim_level(map, width, height, x, y)
-                               : squared_level(scorer, variant, x, y),
-                           out->data + y * out->stride + 3 * (size_t)x);
+                              : squared_level(scorer, variant, x, y),
+                          out->data + y * out->stride + 3 * (size_t)x);
     return DL2_OK;
 }
 

@@ -333,8 +333,8 @@ void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
     if (small)
         fprintf(out, "; none of %zu images that are too small for SSIM", small);
     if (beyond)
-        fprintf(out, "; none of %zu images behind the first %u of the reference (--limit)",
-                beyond, options->limit);
+        fprintf(out, "; none of %zu images behind the first %u of the reference (--limit)", beyond,
+                options->limit);
     fputs("\n", out);
 }
 

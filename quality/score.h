@@ -44,7 +44,7 @@ struct dl2_pair {
     bool drawn;             /* it has a heat map */
     bool alpha;             /* a file of the two has some, which was laid over the background */
     bool resized;           /* the reference was resized as the variant's image */
-    bool colors_differ;    /* other descriptions of their colors: numbers were compared */
+    bool colors_differ;     /* other descriptions of their colors: numbers were compared */
     uint32_t width, height; /* pixels */
     uint32_t slices;        /* of a volume, of all channels; an image is 1 */
     uint64_t bytes, reference_bytes;
@@ -56,8 +56,8 @@ struct dl2_pair {
 /* How a file of the reference was encoded: what was lost before. */
 struct dl2_reference_file {
     const struct dl2_codec *codec; /* NULL: not known, or a video's */
-    bool lossy;      /* its codec is one that can lose something */
-    uint8_t quality; /* of a JPEG, 1 to 100; 0: not known */
+    bool lossy;                    /* its codec is one that can lose something */
+    uint8_t quality;               /* of a JPEG, 1 to 100; 0: not known */
 };
 
 /* One metric over a variant. Values are NAN where no image has one. */
@@ -88,7 +88,7 @@ struct dl2_scored_variant {
     uint64_t pixels, bytes, reference_bytes;           /* sums over the scored pairs */
     int64_t header_bytes;                              /* likewise; -1: not known of all of them */
     size_t identical;                                  /* scored pairs without any difference */
-    size_t above_8_bits, deep, alpha, colors_differ;  /* scored pairs */
+    size_t above_8_bits, deep, alpha, colors_differ;   /* scored pairs */
     struct dl2_aggregate aggregates[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
     double cpu_seconds; /* reading, decoding and scoring this variant's files */
 };

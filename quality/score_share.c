@@ -20,8 +20,8 @@
 enum { FLAGS = 7 };
 static bool *flag_of(struct dl2_pair *pair, unsigned bit)
 {
-    bool *const flags[FLAGS] = {&pair->identical,     &pair->above_8_bits, &pair->deep,
-                                &pair->drawn,         &pair->alpha,        &pair->resized,
+    bool *const flags[FLAGS] = {&pair->identical,    &pair->above_8_bits, &pair->deep,
+                                &pair->drawn,        &pair->alpha,        &pair->resized,
                                 &pair->colors_differ};
     return flags[bit];
 }

@@ -26,8 +26,8 @@ static const char *const fates[DL2_FATES] = {
 };
 
 int dl2_colors_apply(struct dl2_source_colors *source, enum dl2_color_rule rule,
-                      const uint8_t *data, size_t size, struct dl2_image *image,
-                      struct dl2_error *error)
+                     const uint8_t *data, size_t size, struct dl2_image *image,
+                     struct dl2_error *error)
 {
     struct dl2_color_space *const color = &source->color;
     const struct dl2_raster raster = dl2_raster_of(image, 0, 0);
@@ -53,7 +53,7 @@ int dl2_colors_apply(struct dl2_source_colors *source, enum dl2_color_rule rule,
 }
 
 int dl2_colors_read_metadata(struct dl2_source_colors *source, enum dl2_metadata_rule rule,
-                              const uint8_t *data, size_t size, struct dl2_error *error)
+                             const uint8_t *data, size_t size, struct dl2_error *error)
 {
     source->metadata_rule = rule;
     if (rule == DL2_METADATA_USUAL)
@@ -90,8 +90,8 @@ static int fit_metadata(struct dl2_source_colors *source, const struct dl2_codec
 }
 
 int dl2_colors_fit(struct dl2_source_colors *source, const struct dl2_codec *codec,
-                    const struct dl2_image *image, struct dl2_encode_options *encode,
-                    struct dl2_error *error)
+                   const struct dl2_image *image, struct dl2_encode_options *encode,
+                   struct dl2_error *error)
 {
     const struct dl2_color_space *const color = &source->color;
     const int fits = dl2_color_fit(color, codec, image->channels, &source->fitted, error);
@@ -105,8 +105,8 @@ int dl2_colors_fit(struct dl2_source_colors *source, const struct dl2_codec *cod
     return fits < 0 ? fits : DL2_OK;
 }
 
-int dl2_colors_note(const struct dl2_source_colors *source, bool copied,
-                     struct dl2_reduction *out, struct dl2_error *error)
+int dl2_colors_note(const struct dl2_source_colors *source, bool copied, struct dl2_reduction *out,
+                    struct dl2_error *error)
 {
     *out = (struct dl2_reduction){0};
     if (!copied) {
@@ -121,9 +121,9 @@ int dl2_colors_note(const struct dl2_source_colors *source, bool copied,
     }
     if (!source->described)
         return DL2_OK;
-    out->fate = source->rule == DL2_COLORS_CONVERT                    ? DL2_FATE_CONVERTED
+    out->fate = source->rule == DL2_COLORS_CONVERT                          ? DL2_FATE_CONVERTED
                 : !copied && source->fitted.form == DL2_COLOR_SPACE_UNKNOWN ? DL2_FATE_DROPPED
-                                                                       : DL2_FATE_KEPT;
+                                                                            : DL2_FATE_KEPT;
     out->color = strdup(source->name);
     return out->color ? DL2_OK : dl2_error_memory(error, "colors");
 }

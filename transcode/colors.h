@@ -34,7 +34,7 @@ enum dl2_color_fate { DL2_FATE_KEPT, DL2_FATE_CONVERTED, DL2_FATE_DROPPED, DL2_F
 
 /* What an image of a variant lacks of its source, or has because of it. */
 struct dl2_reduction {
-    char *color;  /* the source's description if that isn't sRGB, to free; else NULL */
+    char *color;   /* the source's description if that isn't sRGB, to free; else NULL */
     uint8_t fate;  /* enum dl2_color_fate, of the description */
     uint8_t bits;  /* of the source's samples, if the file has 8 instead; else 0 */
     bool alpha;    /* the source has transparency, which was laid over the background */
@@ -51,9 +51,9 @@ struct dl2_source_colors {
     enum dl2_color_rule rule;
     struct dl2_image_info info;
     bool nearly_black;
-    struct dl2_color_space color; /* of the pixels, once the rule was applied to them */
-    bool described;           /* the source has a description that isn't sRGB... */
-    char name[80];            /* ...called so */
+    struct dl2_color_space color;  /* of the pixels, once the rule was applied to them */
+    bool described;                /* the source has a description that isn't sRGB... */
+    char name[80];                 /* ...called so */
     struct dl2_color_space fitted; /* for the codec of the last dl2_colors_fit() */
     enum dl2_metadata_rule metadata_rule;
     struct dl2_metadata metadata, written; /* the source's; that for the codec, likewise */
@@ -62,12 +62,12 @@ struct dl2_source_colors {
 /* Reads the facts, and converts the decoded pixels where the rule says so. Decoding them has set
  * source->info (struct dl2_decode_options). */
 int dl2_colors_apply(struct dl2_source_colors *source, enum dl2_color_rule rule,
-                      const uint8_t *data, size_t size, struct dl2_image *image,
-                      struct dl2_error *error);
+                     const uint8_t *data, size_t size, struct dl2_image *image,
+                     struct dl2_error *error);
 
 /* Reads the metadata, if the rule asks for that. */
 int dl2_colors_read_metadata(struct dl2_source_colors *source, enum dl2_metadata_rule rule,
-                              const uint8_t *data, size_t size, struct dl2_error *error);
+                             const uint8_t *data, size_t size, struct dl2_error *error);
 
 /* May a variant have the source's file, or what is recompressed from it, byte for byte? */
 bool dl2_colors_allow_source(const struct dl2_source_colors *source);
@@ -76,12 +76,12 @@ bool dl2_colors_allow_source(const struct dl2_source_colors *source);
  * encode->metadata, which are valid until the next call.
  * DL2_ERR_UNSUPPORTED where the codec can't hold it and can't go without one. */
 int dl2_colors_fit(struct dl2_source_colors *source, const struct dl2_codec *codec,
-                    const struct dl2_image *image, struct dl2_encode_options *encode,
-                    struct dl2_error *error);
+                   const struct dl2_image *image, struct dl2_encode_options *encode,
+                   struct dl2_error *error);
 
 /* What a file lacks that was encoded after dl2_colors_fit(), or copied. */
-int dl2_colors_note(const struct dl2_source_colors *source, bool copied,
-                     struct dl2_reduction *out, struct dl2_error *error);
+int dl2_colors_note(const struct dl2_source_colors *source, bool copied, struct dl2_reduction *out,
+                    struct dl2_error *error);
 
 void dl2_colors_free(struct dl2_source_colors *source);
 

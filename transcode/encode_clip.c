@@ -88,7 +88,7 @@ static int read_frame(struct dl2_transcode_worker *worker, const struct source_c
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
     return dl2_colors_apply(&worker->colors, options->color, worker->source, worker->source_size,
-                             &worker->image, error);
+                            &worker->image, error);
 }
 
 /* ---- What lies beside frames */

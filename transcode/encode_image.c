@@ -229,7 +229,7 @@ static int encode_resolution(struct dl2_transcode_worker *worker, size_t resolut
             struct dl2_transcode_outcome *const outcome = &outcomes[worker->members[i]];
             if (status == DL2_OK)
                 status = dl2_colors_note(&worker->colors, outcome->record.copied,
-                                          &outcome->record.reduction, &own);
+                                         &outcome->record.reduction, &own);
             if (status < 0)
                 dl2_outcome_fail(outcome, &own);
             else

@@ -154,10 +154,10 @@ int dl2_worker_decode(struct dl2_sample_memory *memory, size_t index, bool sampl
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
     worker->decode_cpu = (float)(dl2_clock_thread_cpu() - start);
-    DL2_TRY(dl2_colors_apply(&worker->colors, options->color, worker->source,
-                              worker->source_size, &worker->image, error));
+    DL2_TRY(dl2_colors_apply(&worker->colors, options->color, worker->source, worker->source_size,
+                             &worker->image, error));
     DL2_TRY(dl2_colors_read_metadata(&worker->colors, options->metadata, worker->source,
-                                      worker->source_size, error));
+                                     worker->source_size, error));
     if (options->never_larger && dl2_colors_allow_source(&worker->colors))
         dl2_reuse_look(&worker->reuse, worker->source, worker->source_size);
     return DL2_OK;

@@ -66,7 +66,7 @@ static bool next_part(struct dl2_jpeg_marker *marker, const uint8_t *data, size_
 /* Parts may come in any order. What is missing makes the profile damaged, as its own length says.
  */
 int dl2_jpeg_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                    struct dl2_error *error)
+                   struct dl2_error *error)
 {
     struct dl2_jpeg_marker any = {.end = 2};
     if (!next_part(&any, data, size, 0))
@@ -75,8 +75,8 @@ int dl2_jpeg_color(const uint8_t *data, size_t size, struct dl2_color_space *col
     for (unsigned number = 1; number <= any.body[NAME + 1]; number++) {
         struct dl2_jpeg_marker part = {.end = 2};
         if (next_part(&part, data, size, number))
-            DL2_TRY(dl2_bytes_append(&color->icc, part.body + PART_HEAD, part.size - PART_HEAD,
-                                     error));
+            DL2_TRY(
+                dl2_bytes_append(&color->icc, part.body + PART_HEAD, part.size - PART_HEAD, error));
     }
     return DL2_OK;
 }

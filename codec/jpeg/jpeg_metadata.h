@@ -13,7 +13,7 @@ int dl2_jpeg_metadata(const uint8_t *data, size_t size, struct dl2_metadata *met
 /* Has the header an index of several pictures (MPF), such as a gain map or the other eye's? */
 bool dl2_jpeg_has_more(const uint8_t *data, size_t size);
 int dl2_jpeg_color(const uint8_t *data, size_t size, struct dl2_color_space *color,
-                    struct dl2_error *error);
+                   struct dl2_error *error);
 enum { DL2_JPEG_METADATA_BYTES = 65535 - 2 - 29 }; /* one segment, less what XMP begins with */
 
 /* Puts blocks of no more bytes into a file that an encoder wrote, behind its JFIF marker. */

@@ -85,11 +85,11 @@ struct dl2_shard_output {
 /* What a scan finds and does not load; it counts each, and names the first. */
 enum dl2_finding {
     DL2_FOUND_UNLABELED, /* samples without a label in the field that labels come from */
-    DL2_FOUND_JSON,       /* samples whose labels may be in their .json */
-    DL2_FOUND_LABEL,      /* labels that are not in the sample's .cls */
-    DL2_FOUND_IMAGE,      /* members that may be the image of a sample that has another */
-    DL2_FOUND_NO_IMAGE,   /* members of samples that have no image */
-    DL2_FOUND_LINK,       /* symbolic links */
+    DL2_FOUND_JSON,      /* samples whose labels may be in their .json */
+    DL2_FOUND_LABEL,     /* labels that are not in the sample's .cls */
+    DL2_FOUND_IMAGE,     /* members that may be the image of a sample that has another */
+    DL2_FOUND_NO_IMAGE,  /* members of samples that have no image */
+    DL2_FOUND_LINK,      /* symbolic links */
     DL2_FINDINGS
 };
 struct dl2_findings {

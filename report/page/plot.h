@@ -72,9 +72,9 @@ struct dl2_plot_range {
 
 /* A point that labels keep clear of. */
 struct dl2_plot_point {
-    double x, y;        /* pixels from the lower left corner */
-    bool joined;        /* a line leads to it from the point before */
-    char label[32];     /* "" for none */
+    double x, y;       /* pixels from the lower left corner */
+    bool joined;       /* a line leads to it from the point before */
+    char label[32];    /* "" for none */
     const char *color; /* of the label */
 };
 

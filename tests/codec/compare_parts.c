@@ -17,8 +17,8 @@
 #include "codec/codecs.h"
 #include "codec/decoder.h"
 #include "common/file.h"
-#include "loader/sample.h"
 #include "loader/loader.h"
+#include "loader/sample.h"
 
 #include <inttypes.h>
 #include <math.h>

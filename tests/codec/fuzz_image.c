@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_error color_error = DL2_ERROR_INIT;
     const int color_status = info_status == DL2_OK
-                                  ? dl2_image_read_color(data, size, &info, &color, &color_error)
-                                  : DL2_OK;
+                                 ? dl2_image_read_color(data, size, &info, &color, &color_error)
+                                 : DL2_OK;
     if ((color_status < 0) != (color_error.message[0] != '\0') ||
         (color_status == DL2_OK && color.form != DL2_COLOR_SPACE_SRGB && !*color.name))
         abort();

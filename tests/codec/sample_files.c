@@ -428,8 +428,8 @@ static void append_bmp_rle(const struct sample_bmp *bmp, const uint32_t *row, bo
 void sample_bmp(const struct sample_bmp *bmp, struct dl2_bytes *out)
 {
     const uint32_t colors = bmp->bits > 8   ? 0
-                             : bmp->bits < 3 ? 1u << bmp->bits
-                                             : (1u << bmp->bits) - 3;
+                            : bmp->bits < 3 ? 1u << bmp->bits
+                                            : (1u << bmp->bits) - 3;
     out->size = 0;
     append(out, "BM", 2);
     append_4(out, 0, false);

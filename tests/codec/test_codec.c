@@ -597,8 +597,7 @@ static void bmp_of_every_kind(void **state)
     static const uint32_t depths[] = {1, 2, 4, 8, 16, 24, 32};
     for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
         for (int kind = 0; kind < (depths[d] == 4 || depths[d] == 8 ? 3 : 2); kind++) {
-            const uint32_t bits = depths[d],
-                           colors = bits < 3 ? 1u << bits : (1u << bits % 32) - 3;
+            const uint32_t bits = depths[d], colors = bits < 3 ? 1u << bits : (1u << bits % 32) - 3;
             uint32_t numbers[PIXELS];
             for (uint32_t i = 0; i < PIXELS; i++)
                 numbers[i] = i * 2654435761u & (uint32_t)((UINT64_C(1) << bits) - 1);
@@ -623,7 +622,7 @@ static void bmp_of_every_kind(void **state)
                     expect_color(out.data + 3 * i, n, 2 * n & 255, 255 - n);
                 else if (bits == 16)
                     expect_color(out.data + 3 * i, (int)((v >> 10 & 31) * 255 / 31),
-                                  (int)((v >> 5 & 31) * 255 / 31), (int)((v & 31) * 255 / 31));
+                                 (int)((v >> 5 & 31) * 255 / 31), (int)((v & 31) * 255 / 31));
                 else
                     expect_color(out.data + 3 * i, v >> 16 & 255, v >> 8 & 255, v & 255);
             }
@@ -798,7 +797,7 @@ static void make_jp2(const struct jp2_color *color)
     uint8_t samples[SIDE * SIDE * 4];
     for (size_t i = 0; i < (size_t)SIDE * SIDE * color->components; i++)
         samples[i] = color->sample[i % color->components];
-    const struct sample_jp2 jp2 = {SIDE,         SIDE, color->components, samples, color->colors,
+    const struct sample_jp2 jp2 = {SIDE,        SIDE, color->components, samples, color->colors,
                                    color->size, NULL};
     sample_jp2(&jp2, &file);
 }
@@ -823,7 +822,7 @@ static void jp2_colors_are_converted(void **state)
         {COLORS(NUMBERED("\x0e")), 3, {138, 249, 185}, {255, 0, 0}},
         {COLORS(NUMBERED("\x0e")), 3, {224, 9, 199}, {0, 255, 0}},
         {COLORS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
-                     U32("\x80") "\0D65"),
+                    U32("\x80") "\0D65"),
          3,
          {136, 208, 195},
          {255, 0, 0}},
@@ -852,7 +851,7 @@ static void jp2_colors_are_refused_by_name(void **state)
         {{COLORS(NUMBERED("\x0c")), 3, {1, 2, 3}, {0}}, "CMYK of 3 components"},
         {{COLORS(NUMBERED("\x0e")), 4, {1, 2, 3, 4}, {0}}, "CIELab of 4 components"},
         {{COLORS("\x23\1\0\0" U32("\x0e") U32("\x64") U32("\0") U32("\xff") U32("\x80") U32("\xff")
-                      U32("\x80") "\0\0SA"),
+                     U32("\x80") "\0\0SA"),
           3,
           {1, 2, 3},
           {0}},

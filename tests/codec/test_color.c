@@ -94,7 +94,8 @@ static void check_everywhere(const struct dl2_color_space *color, const struct d
 {
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *const codec = dl2_codec_at(i);
-        struct dl2_color_space fitted = {.form = DL2_COLOR_SPACE_SRGB}, back = {.form = DL2_COLOR_SPACE_SRGB};
+        struct dl2_color_space fitted = {.form = DL2_COLOR_SPACE_SRGB},
+                               back = {.form = DL2_COLOR_SPACE_SRGB};
         struct dl2_bytes file = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
         if (!codec->encode)
             continue;
@@ -190,7 +191,8 @@ static void test_judges(void **state)
     const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
     struct dl2_image rgb = DL2_IMAGE_INIT, gray = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT, file = DL2_BYTES_INIT;
-    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB}, back = {.form = DL2_COLOR_SPACE_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB},
+                           back = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_icc facts;
     (void)state;
     sample_picture(&rgb, 20, 20, 3);

@@ -9,8 +9,8 @@
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "common/random.h"
-#include "tests/common/allocations.h"
 #include "tests/codec/sample_files.h"
+#include "tests/common/allocations.h"
 #include "tests/unit.h"
 
 #ifdef HAVE_JPEG

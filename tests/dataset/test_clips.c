@@ -353,7 +353,7 @@ static void test_join(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rule),         TEST(test_order),  TEST(test_forced), TEST(test_splits),
+        TEST(test_rule),        TEST(test_order),  TEST(test_forced), TEST(test_splits),
         TEST(test_labeled_tar), TEST(test_select), TEST(test_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static void save_picture(const char *path, const char *codec, uint32_t width, ui
 
 /* The picture by the codec; `color` is fitted to it, or NULL. */
 static void save_color(const char *root, const char *name, const char *codec_name, int quality,
-                        const struct dl2_color_space *color)
+                       const struct dl2_color_space *color)
 {
     const struct dl2_codec *const codec = dl2_codec_find(codec_name);
     struct dl2_color_space fitted = {.form = DL2_COLOR_SPACE_SRGB};
@@ -89,7 +89,8 @@ static void make_colors(const char *root, bool odd)
     static const uint16_t deep[4] = {0, 300, 40000, 65535};
     static const uint16_t clear[8] = {10, 20, 30, 128, 40, 50, 60, 255};
     static const uint8_t inks[4] = {10, 200, 30, 40};
-    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB}, profile = {.form = DL2_COLOR_SPACE_SRGB};
+    struct dl2_color_space color = {.form = DL2_COLOR_SPACE_SRGB},
+                           profile = {.form = DL2_COLOR_SPACE_SRGB};
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     char path[4096];
     dl2_color_set_cicp(&color, 12, 13);

@@ -70,8 +70,7 @@ static bool is_over(const struct traveler *traveler)
 }
 
 /* Begins the model's next visit, at a rank's partition. Returns its seconds. */
-static double depart(const struct simulation *simulation, struct traveler *traveler,
-                     unsigned rank)
+static double depart(const struct simulation *simulation, struct traveler *traveler, unsigned rank)
 {
     const struct dl2_makespan_options *options = simulation->options;
     double seconds = visit_of_pass(traveler->model, traveler->pass);
@@ -113,7 +112,7 @@ static size_t choose(struct simulation *simulation, unsigned rank)
                     simulation->choices[rank]);
     for (size_t i = 0; i < simulation->count; i++) {
         const struct traveler *one = &simulation->travelers[i],
-                               *other = &simulation->travelers[best];
+                              *other = &simulation->travelers[best];
         if (!is_due(simulation, i, rank))
             continue;
         const bool behind = best == simulation->count || one->pass < other->pass ||
@@ -267,8 +266,8 @@ int dl2_makespan(enum dl2_makespan_way way, const struct dl2_makespan_model *mod
     DL2_TRY(DL2_NEW(&simulation.choices, ranks, what, error));
     for (size_t i = 0; i < count; i++)
         simulation.travelers[i] = (struct traveler){.model = &models[i],
-                                                      .begun = !options->at_once,
-                                                      .visited = simulation.visited + i * ranks};
+                                                    .begun = !options->at_once,
+                                                    .visited = simulation.visited + i * ranks};
     for (unsigned rank = 0; rank < ranks; rank++)
         simulation.on_visit[rank] = count;
     out->seconds = way == DL2_MAKESPAN_HOP       ? hop(&simulation)
