@@ -130,8 +130,8 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
     if (study->external && (group == DL2_VARIANTS_USUAL || group >= DL2_VARIANTS_EXTERNAL))
         dl2_words_add(&own, o->external);
     struct dl2_words command =
-        dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
-                        dl2_words_join(own, ","), NULL);
+        dl2_study_words(study, "dl2-transcode", "recompress", "-j", dl2_text("%u", study->jobs),
+                        "--codec", dl2_words_join(own, ","), NULL);
     if (grades)
         dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
     if (*o->shorts)
@@ -302,7 +302,7 @@ void dl2_settings_check(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);
-    struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
+    struct dl2_words command = dl2_study_words(study, "dl2-quality", "score", "-j", jobs, NULL);
     add_flags(&command, o->quality_flags, "--help", NULL);
     if (*o->quality_flags) /* nothing else that dl2-quality gets can be wrong */
         dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, command);
@@ -310,7 +310,7 @@ void dl2_settings_check(struct dl2_study_settings *study)
                               "--batch", o->batch, "--measure", o->measure, NULL);
     add_flags(&command, o->load_flags, "--help", NULL);
     dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, command);
-    command = dl2_study_words(study, "dl2-report", "--tolerance", o->tolerance, NULL);
+    command = dl2_study_words(study, "dl2-report", "page", "--tolerance", o->tolerance, NULL);
     if (study->group && !study->group_is_survey) /* the survey's file comes later */
         dl2_words_more(&command, "--group", study->group, NULL);
     add_flags(&command, o->report_flags, "--help", NULL);

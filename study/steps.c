@@ -806,8 +806,8 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
                                    *o->group ? dl2_shell_quote(o->group) : "",
                                    study->about ? study->about : "", o->report_flags));
         struct dl2_words command = dl2_study_words(
-            study, "dl2-report", "--tolerance", o->tolerance, "--title", study->called, "--command",
-            plan->command, "--variants", names, "--trainings", runs, NULL);
+            study, "dl2-report", "page", "--tolerance", o->tolerance, "--title", study->called,
+            "--command", plan->command, "--variants", names, "--trainings", runs, NULL);
         if (plan->interim)
             dl2_words_more(&command, "--interim", plan->interim, NULL);
         /* Without, the page would ask by the groups that it had before. */

@@ -44,4 +44,8 @@ grep -q '"val-crop": "squash"' $trained/experiment_report.json || fail "TRAIN_FL
 for file in $rate $trained/experiment_report.json; do
     tr -d ' \n' <$file | grep -q '"crop-area":\[0.5,1.0\]' || fail "TRAIN_FLAGS has no effect on $file"
 done
+
+# Folders may be called as a command is.
+cp -r data frames
+expect 0 dl2_study plan DATASET=frames OUT=answer CODECS=jpeg QUALITIES=50 EPOCHS=1 SEEDS='1 2'
 exit 0
