@@ -378,13 +378,6 @@ static int show_sidecars(struct dl2_job *job, const struct dl2_recipe *recipe,
     return recipe->boxes.text ? show_boxes(job, recipe, error) : DL2_OK;
 }
 
-static int decode_image(struct dl2_job *job, const struct dl2_recipe *recipe,
-                        struct dl2_error *error)
-{
-    DL2_TRY(decode_pixels(job, recipe, error));
-    return show_sidecars(job, recipe, error);
-}
-
 /* Operations, if there are any, work on uint8 NHWC pixels. */
 static int resize_image(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                         struct dl2_error *error)
@@ -451,17 +444,12 @@ static int store_image(struct dl2_job *job, const struct dl2_recipe *recipe, voi
     return dl2_convert_pixels(&job->resizer, job->pixels.data, &output, error);
 }
 
-static const struct sample_kind images = {
-    .init = init_image,
-    .read = read_image,
-    .decode = decode_image,
-    .transform = resize_image,
-    .operations = image_operations,
-    .operation_name = image_operation_name,
-    .operate = operate_on_image,
-    .store = store_image,
-    .store_name = "resize",
-};
+#define IMAGE_STAGES                                                                               \
+    .init = init_image, .read = read_image, .transform = resize_image,                             \
+    .operations = image_operations, .operation_name = image_operation_name,                        \
+    .operate = operate_on_image, .store = store_image, .store_name = "resize"
+
+static const struct sample_kind images = {IMAGE_STAGES, .decode = decode_pixels};
 
 /* ---- videos ---- */
 
@@ -483,24 +471,7 @@ static int decode_frame(struct dl2_job *job, const struct dl2_recipe *recipe,
     return dl2_plan_set_size(planner, info->width, info->height, &job->plan, error);
 }
 
-static int decode_video(struct dl2_job *job, const struct dl2_recipe *recipe,
-                        struct dl2_error *error)
-{
-    DL2_TRY(decode_frame(job, recipe, error));
-    return show_sidecars(job, recipe, error);
-}
-
-static const struct sample_kind videos = {
-    .init = init_image,
-    .read = read_image,
-    .decode = decode_video,
-    .transform = resize_image,
-    .operations = image_operations,
-    .operation_name = image_operation_name,
-    .operate = operate_on_image,
-    .store = store_image,
-    .store_name = "resize",
-};
+static const struct sample_kind videos = {IMAGE_STAGES, .decode = decode_frame};
 
 /* ---- volumes ---- */
 
@@ -637,7 +608,8 @@ static int run_stage(struct dl2_job *job, const struct dl2_recipe *recipe, uint8
         return kind->read(job, recipe, error);
     case DL2_STAGE_DECODE:
         *step = (struct step){"decode", &job->stats.decode, DL2_STAGE_TRANSFORM};
-        return kind->decode(job, recipe, error);
+        DL2_TRY(kind->decode(job, recipe, error));
+        return show_sidecars(job, recipe, error);
     case DL2_STAGE_TRANSFORM:
         step->next = operations     ? DL2_STAGE_OPERATION
                      : kind->stores ? DL2_STAGE_STORE

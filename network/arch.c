@@ -195,9 +195,9 @@ RESNET(seresnext50_32x4d, 7, 2, true, 64, 4, {3, 4, 6, 3}, true, 32, 4, 16)
 
 /* -- inverted residuals: Sandler, Howard, Zhu, Zhmoginov, Chen 2018, as in torchvision -- */
 
-/* A convolution NAME.0 (depthwise where `channels` is 0), batch norm NAME.1 and ReLU6. */
+/* A convolution NAME.0 (depthwise where `channels` is 0) and batch norm NAME.1. */
 static int conv_norm(struct dl2_graph *g, const char *name, int v, unsigned channels,
-                     unsigned kernel, unsigned stride)
+                     unsigned kernel, unsigned stride, enum dl2_activation activation)
 {
     char part[48];
     snprintf(part, sizeof part, "%s.0", name);
@@ -206,7 +206,7 @@ static int conv_norm(struct dl2_graph *g, const char *name, int v, unsigned chan
     else
         v = dl2_graph_depthwise(g, part, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
     snprintf(part, sizeof part, "%s.1", name);
-    return dl2_graph_norm(g, part, v, DL2_RELU6);
+    return dl2_graph_norm(g, part, v, activation);
 }
 
 static int inverted(struct dl2_graph *g, unsigned number, int in, unsigned expansion,
@@ -217,10 +217,10 @@ static int inverted(struct dl2_graph *g, unsigned number, int in, unsigned expan
     int v = in;
     if (expansion > 1) {
         snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
-        v = conv_norm(g, name, v, expansion * ins, 1, 1);
+        v = conv_norm(g, name, v, expansion * ins, 1, 1, DL2_RELU6);
     }
     snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
-    v = conv_norm(g, name, v, 0, 3, stride);
+    v = conv_norm(g, name, v, 0, 3, stride, DL2_RELU6);
     snprintf(name, sizeof name, "features.%u.conv.%u", number, part++);
     v = dl2_graph_conv(g, name, v, channels, 1, 1, 0, DL2_INIT_HE_FAN_OUT);
     snprintf(name, sizeof name, "features.%u.conv.%u", number, part);
@@ -235,12 +235,12 @@ static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
     } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     unsigned number = 1;
-    v = conv_norm(g, "features.0", v, 32, 3, 2);
+    v = conv_norm(g, "features.0", v, 32, 3, 2, DL2_RELU6);
     for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
         for (unsigned i = 0; i < stages[s].blocks; i++)
             v = inverted(g, number++, v, stages[s].expansion, stages[s].channels,
                          i ? 1 : stages[s].stride);
-    v = conv_norm(g, "features.18", v, 1280, 1, 1);
+    v = conv_norm(g, "features.18", v, 1280, 1, 1, DL2_RELU6);
     v = dl2_graph_average_pool(g, v, 1, 1);
     v = dl2_graph_dropout(g, v, 0.2f);
     return dl2_graph_linear(g, "classifier.1", v, classes, DL2_INIT_NORMAL);
@@ -248,18 +248,11 @@ static int mobilenet_v2(struct dl2_graph *g, int v, unsigned classes)
 
 /* -- EfficientNet: Tan, Le 2019, as in torchvision; Lite0 as in timm -- */
 
-/* Convolution NAME.0 or, with `channels` 0, a depthwise one, batch norm NAME.1 and SiLU. */
 static int conv_silu(struct dl2_graph *g, const char *name, int v, unsigned channels,
                      unsigned kernel, unsigned stride)
 {
-    char part[48];
-    snprintf(part, sizeof part, "%s.0", name);
-    if (channels)
-        v = dl2_graph_conv(g, part, v, channels, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
-    else
-        v = dl2_graph_depthwise(g, part, v, kernel, stride, kernel / 2, DL2_INIT_HE_FAN_OUT);
-    snprintf(part, sizeof part, "%s.1", name);
-    return dl2_graph_smooth(g, DL2_SILU, dl2_graph_norm(g, part, v, DL2_IDENTITY));
+    return dl2_graph_smooth(g, DL2_SILU,
+                            conv_norm(g, name, v, channels, kernel, stride, DL2_IDENTITY));
 }
 
 static const struct {
