@@ -80,9 +80,9 @@ expect 1 run -d data --mixup 0.3 --grad-accum 2 -b 4 --ema 0.5 --ranks 3 --out t
 grep -q 'ranks was 2, and now is 3' "$work/err" || fail "resuming with other ranks: $(cat "$work/err")"
 [ "$(wc -l <"$work/err")" = 1 ] || fail "an error of all ranks is not told once"
 # Where the order is the machine's, each rank goes on from where it was.
-expect 0 run $options --out aware --batching aware -j 3 --run-epochs 0.6
-expect 0 run $options --out aware --batching aware -j 3 --resume
-[ "$(images train aware/$REPORT)" = 72 ] || fail "aware: not all images"
+expect 0 run $options --out completion --batching completion -j 3 --run-epochs 0.6
+expect 0 run $options --out completion --batching completion -j 3 --resume
+[ "$(images train completion/$REPORT)" = 72 ] || fail "completion: not all images"
 
 # What any rank can't read is named, once.
 make_images bad 3 25 7 8
