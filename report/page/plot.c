@@ -456,7 +456,7 @@ static void drop_all(struct dl2_bytes *bytes, const char *open, const char *clos
  * of its own, no tooltips. */
 static void embed(struct dl2_bytes *svg, const char *name)
 {
-    static const char *const shared[] = {"gpPt", "gpDot", "textbox", "graybox", "gnuplot_canvas"};
+    static const char *const shared[] = {"gpPt", "gpDot", "textbox", "greybox", "gnuplot_canvas"};
     char own[192];
     drop_all(svg, "<?xml", "?>");
     drop_all(svg, "<title>", "</title>");
