@@ -506,6 +506,8 @@ class Seeds(unittest.TestCase):
                 iter(early)
             assert "before torch.distributed was initialized" in str(caught[0].message), caught
             print("good")
+            distributed.barrier()
+            distributed.destroy_process_group()  # a process that ends in the middle of it aborts
         """
         children = [subprocess.Popen([sys.executable, "-c", program, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
         for child in children:
