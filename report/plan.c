@@ -34,7 +34,8 @@ struct plan_network {
     struct dl2_looks looks; /* with shares, future planned ones, too */
     double spent;           /* of the error, up to and with this look */
     size_t seeds;           /* the original's */
-    json_t *within;         /* names of variants that are claimed; borrowed */
+    /* Names of variants, borrowed: what stood from looks before, and all that is claimed. */
+    json_t *standing, *within;
 };
 
 /* ---- The file */
@@ -73,12 +74,16 @@ static bool read_network(json_t *json, struct plan_network *network)
     json_t *looks, *seeds, *look;
     size_t i;
     *network = (struct plan_network){.spent = 0};
-    if (json_unpack(json, "{s:o,s:o,s:F,s:o}", "seeds", &seeds, "looks", &looks, "spent",
-                    &network->spent, "within", &network->within) != 0 ||
-        !are_all(seeds, JSON_STRING) || !are_all(network->within, JSON_STRING) ||
-        !json_is_array(looks) || json_array_size(looks) > DL2_MAX_LOOKS ||
-        !is_share(network->spent))
+    if (json_unpack(json, "{s:o,s:o,s:F,s?o,s:o}", "seeds", &seeds, "looks", &looks, "spent",
+                    &network->spent, "standing", &network->standing, "within",
+                    &network->within) != 0 ||
+        !are_all(seeds, JSON_STRING) ||
+        (network->standing && !are_all(network->standing, JSON_STRING)) ||
+        !are_all(network->within, JSON_STRING) || !json_is_array(looks) ||
+        json_array_size(looks) > DL2_MAX_LOOKS || !is_share(network->spent))
         return false;
+    if (!network->standing) /* an earlier version wrote none */
+        network->standing = network->within;
     network->seeds = json_array_size(seeds);
     network->looks.count = json_array_size(looks);
     json_array_foreach(looks, i, look)
@@ -457,9 +462,14 @@ static void spend(const struct purse *purse, bool first, const struct plan_look 
     network->spent = purse->spent + reached_share(&network->looks, seeds);
 }
 
-static json_t *show_network(const struct plan_network *network, const json_t *raw)
+/* `within`: the claims that stand from before, [variant_count] */
+static json_t *show_network(const struct plan_network *network, const json_t *raw,
+                            const struct dl2_study *study, const bool *within)
 {
-    json_t *looks = json_array(), *seeds = json_array();
+    json_t *looks = json_array(), *seeds = json_array(), *standing = json_array();
+    for (size_t v = 0; v < study->variant_count; v++)
+        if (within[v])
+            json_array_append_new(standing, json_string(study->variants[v].name));
     for (size_t i = 0; i < network->looks.count; i++)
         json_array_append_new(looks,
                               json_pack("{s:I,s:f}", "seeds", (json_int_t)network->looks.seeds[i],
@@ -468,8 +478,8 @@ static json_t *show_network(const struct plan_network *network, const json_t *ra
     json_t *ignored;
     json_object_foreach((json_t *)raw, seed, ignored)
         json_array_append_new(seeds, json_string(seed));
-    return json_pack("{s:o,s:o,s:f,s:[]}", "seeds", seeds, "looks", looks, "spent", network->spent,
-                     "within");
+    return json_pack("{s:o,s:o,s:f,s:o,s:[]}", "seeds", seeds, "looks", looks, "spent",
+                     network->spent, "standing", standing, "within");
 }
 
 /* What was claimed, as far as it stands. */
@@ -694,18 +704,20 @@ static bool ask(struct dl2_plan *plan, const struct dl2_study *study, const stru
         struct plan_network network;
         spend(&purse, count == 0, &now, &question->looks, json_object_size(raw), study->as_it_is,
               &network);
-        carry_claims(study, &purse, &now, old, own, plan->within + a * study->variant_count);
+        bool *within = plan->within + a * study->variant_count;
+        carry_claims(study, &purse, &now, old, own, within);
         repeated += count_repeated(old, own);
         nothing_left &= purse.spent > 1 - 1e-9 &&
                         !(reached_share(&network.looks, json_object_size(raw)) > 1e-9);
         plan->questions[a].looks = network.looks;
-        json_object_set_new(now.networks, arch, show_network(&network, raw));
+        json_object_set_new(now.networks, arch, show_network(&network, raw, study, within));
     }
     json_object_set_new(plan->now, "repeated", json_integer((json_int_t)repeated));
     return nothing_left;
 }
 
-/* The same, of a look that was seen before. */
+/* The same, of a look that was seen before: its own claims are tested again, for what it claims
+ * first decides which variants the next tests reach, and so what seeds decide wants. */
 static void ask_again(struct dl2_plan *plan, const struct dl2_study *study,
                       const struct plan_look *look)
 {
@@ -716,7 +728,7 @@ static void ask_again(struct dl2_plan *plan, const struct dl2_study *study,
         if (!read_network(json_object_get(look->networks, study->archs[a]), &network))
             continue;
         plan->questions[a].looks = network.looks;
-        json_array_foreach(network.within, i, name)
+        json_array_foreach(network.standing, i, name)
         {
             const size_t v = dl2_study_find(study, json_string_value(name));
             if (v < study->variant_count)

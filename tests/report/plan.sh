@@ -253,6 +253,34 @@ trained 4
 expect 0 report
 noted "Changed after results were seen: seed 4 added (look 2 of this plan)."
 
+# A study with planned looks asks from its first look on when it is continued: each asks for the same seeds again.
+# Here jpeg-50 is claimed at the third look, so that jpeg-10, whose turn comes then, wants as many.
+rm -rf "$study"
+load "$study" raw 900
+variant "$study" jpeg-10 jpeg 10 700000 26.1 0.78 3300
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+for seed in 1 2 3 4; do
+    training "$study" raw small $seed "0.70$((seed % 3))"
+    training "$study" jpeg-50 small $seed "0.70$((seed % 2))"
+    [ $seed -gt 2 ] || training "$study" jpeg-10 small $seed "0.5$((60 + 20 * seed))"
+done
+for count in 2 3 4; do
+    asked="raw/small/seed-1 raw/small/seed-2 jpeg-50/small/seed-1 jpeg-50/small/seed-2 jpeg-10/small/seed-1 jpeg-10/small/seed-2"
+    for seed in 3 4; do
+        [ $seed -gt $count ] || asked="$asked raw/small/seed-$seed jpeg-50/small/seed-$seed"
+    done
+    echo "$asked"
+done >"$work/asked"
+for round in first again; do
+    while read -r asked; do
+        expect 0 dl2-report --interim 2,3,4,5,6 --tolerance 6 --trainings "$asked" decide "$study"
+        cat "$work/out"
+    done <"$work/asked" >"$work/$round"
+done
+tail -n 25 "$work/first" | tr -d ' \n' | grep -q '"jpeg-10","state":"open","seeds":4.*"jpeg-50","state":"within"' ||
+    fail "not claimed, or not open: $(cat "$work/first")"
+cmp "$work/first" "$work/again" || fail "looks that were made before ask for other seeds"
+
 # Where it can't be written: said, and the answer is given.
 again
 : >"$study/report"
