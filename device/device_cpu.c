@@ -61,7 +61,7 @@ static int cpu_open(const struct dl2_device_options *options, struct dl2_device 
         return dl2_error_set(
             error, DL2_ERR_UNSUPPORTED,
             "device cpu has bf16 where processors have AMX, and this one has none: "
-            "oneDNN's bf16 is slower than float32 there; leave --amp out");
+            "oneDNN's bf16 is slower than float32 there; pass --amp off");
     rest.precision = bf16 ? DL2_PRECISION_FP32 : rest.precision;
     DL2_TRY(dl2_device_check_plain(&dl2_device_cpu, &rest, error));
     struct dl2_cpu *cpu = dl2_calloc(1, sizeof *cpu);

@@ -49,9 +49,7 @@ static const char *rate_cell(const struct setup *setup, const char *network, con
     const struct dl2_ratio ratio = dl2_rounds_ratio(&setup->rounds, network, name, base, rate);
     if (!own.count)
         return NULL;
-    const char *text = dl2_number("%.0f", own.mean);
-    if (isfinite(own.half))
-        text = dl2_text("%s ±%s", text, dl2_number("%.0f", own.half));
+    const char *text = dl2_text_estimate(&own, 0);
     if (strcmp(name, base) == 0 || !ratio.rounds)
         return text;
     return dl2_text("%s (%sx%s)", text, dl2_number("%.2f", ratio.ratio),

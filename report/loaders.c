@@ -12,12 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 1000 };
-
 /* One loader on one variant: its rounds. */
 struct row {
     const char *storage, *jobs, *loader, *variant, *error;
-    const json_t *rounds[MOST_ROUNDS];
+    const json_t **rounds;
     size_t count;
 };
 
@@ -59,8 +57,10 @@ static bool visit_round(void *context, const char *path, const char *const *name
     const char *why = dl2_json_get_text(dl2_keep_json(json), "error", NULL);
     if (why)
         row->error = why;
-    else if (row->count < MOST_ROUNDS)
+    else {
+        row->rounds = dl2_keep_more(row->rounds, row->count, sizeof *row->rounds);
         row->rounds[row->count++] = json;
+    }
     return false;
 }
 
@@ -80,7 +80,7 @@ static bool visit_setup(void *context, const char *path, const char *const *name
 static struct dl2_estimate estimate(const struct row *row, const char *part, const char *field,
                                     const char *per, double scale)
 {
-    double values[MOST_ROUNDS];
+    DL2_AUTO_FREE double *values = dl2_room(row->count + 1, sizeof *values, "the loaders");
     size_t count = 0;
     for (size_t i = 0; i < row->count; i++) {
         const json_t *from = part ? json_object_get(row->rounds[i], part) : row->rounds[i];
@@ -90,15 +90,6 @@ static struct dl2_estimate estimate(const struct row *row, const char *part, con
             values[count++] = scale * value;
     }
     return dl2_estimate_mean(values, count);
-}
-
-/* "1234 ±56" */
-static const char *cell(struct dl2_estimate own, const char *format)
-{
-    return !own.count ? NULL
-           : isfinite(own.half)
-               ? dl2_text("%s ±%s", dl2_number(format, own.mean), dl2_number(format, own.half))
-               : dl2_number(format, own.mean);
 }
 
 static const struct row *find_first(const struct rows *rows, const struct row *of)
@@ -114,6 +105,17 @@ static const struct row *find_first(const struct rows *rows, const struct row *o
 
 static void add_row(struct dl2_text_table *table, const struct rows *rows, const struct row *row)
 {
+    static const struct {
+        size_t cell;
+        const char *part, *field, *per;
+        double scale;
+        int digits;
+    } figures[] = {{4, "load", "images_per_second", NULL, 1, 0},
+                   {6, "load", "images_per_second", "cores", 1, 0},
+                   {7, "load", "disk_bytes", "images", 1e-3, 1},
+                   {8, "device", "images_per_second", NULL, 1, 0},
+                   {9, "device", "wait", NULL, 100, 1},
+                   {10, "device", "busy", NULL, 100, 1}};
     const struct row *first = find_first(rows, row);
     const double rate = estimate(row, "load", "images_per_second", NULL, 1).mean;
     const double most = first ? estimate(first, "load", "images_per_second", NULL, 1).mean : NAN;
@@ -122,13 +124,12 @@ static void add_row(struct dl2_text_table *table, const struct rows *rows, const
     cells[1] = row->jobs;
     cells[2] = row->variant;
     cells[3] = row->loader;
-    cells[4] = cell(estimate(row, "load", "images_per_second", NULL, 1), "%.0f");
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const struct dl2_estimate own =
+            estimate(row, figures[i].part, figures[i].field, figures[i].per, figures[i].scale);
+        cells[figures[i].cell] = dl2_text_estimate(&own, figures[i].digits);
+    }
     cells[5] = row != first && isfinite(most / rate) ? dl2_number("%.2f", most / rate) : NULL;
-    cells[6] = cell(estimate(row, "load", "images_per_second", "cores", 1), "%.0f");
-    cells[7] = cell(estimate(row, "load", "disk_bytes", "images", 1e-3), "%.1f");
-    cells[8] = cell(estimate(row, "device", "images_per_second", NULL, 1), "%.0f");
-    cells[9] = cell(estimate(row, "device", "wait", NULL, 100), "%.1f");
-    cells[10] = cell(estimate(row, "device", "busy", NULL, 100), "%.1f");
     cells[11] = dl2_number("%.0f", estimate(row, NULL, "peak_memory_bytes", NULL, 1e-6).mean);
 }
 

@@ -2,6 +2,9 @@
 #include "report/text_table.h"
 
 #include "common/keep.h"
+#include "report/accuracy_text.h"
+
+#include <math.h>
 
 /* In code points: names and signs are not only ASCII. */
 static size_t width_of(const char *text)
@@ -42,4 +45,13 @@ const char **dl2_text_lines(const struct dl2_text_table *table)
         lines[row] = line;
     }
     return lines;
+}
+
+const char *dl2_text_estimate(const struct dl2_estimate *estimate, int digits)
+{
+    const char *mean = dl2_number("%.*f", digits, estimate->mean);
+    return !estimate->count ? NULL
+           : isfinite(estimate->half)
+               ? dl2_text("%s ±%s", mean, dl2_number("%.*f", digits, estimate->half))
+               : mean;
 }

@@ -206,6 +206,9 @@ void dl2_step_cell(const struct dl2_study_plan *plan, struct dl2_step *step,
  * Paths begin with the cell's. */
 void dl2_step_cells(const struct dl2_study_plan *plan, struct dl2_step *step,
                     const struct dl2_cell *cell);
+/* A step that writes OUT/TASK.txt, what `dl2-report TASK OUT` prints, once `input` is there.
+ * Returns that file. */
+const char *dl2_plan_table(struct dl2_study_plan *plan, const char *task, const char *input);
 /* The step measures the cells that follow, in the study's rounds. */
 void dl2_step_rounds(const struct dl2_study_plan *plan, struct dl2_step *step);
 

@@ -526,6 +526,20 @@ void dl2_step_cells(const struct dl2_study_plan *plan, struct dl2_step *step,
     }
 }
 
+const char *dl2_plan_table(struct dl2_study_plan *plan, const char *task, const char *input)
+{
+    const char *table = in_out(plan, dl2_text("%s.txt", task));
+    struct dl2_step *step = dl2_plan_step(plan, dl2_text("%s-table", task), "run", table);
+    if (!step)
+        return table;
+    dl2_files_add(&step->inputs, input);
+    dl2_commands_add(&step->commands,
+                     dl2_study_words(plan->study, "dl2-report", task, plan->out, NULL));
+    step->output = table;
+    dl2_plan_close(plan, step, false);
+    return table;
+}
+
 void dl2_step_rounds(const struct dl2_study_plan *plan, struct dl2_step *step)
 {
     step->uses_device = true;

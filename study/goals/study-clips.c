@@ -122,7 +122,6 @@ static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
     const struct dl2_words list = dl2_words_split(lengths);
     const char *records = plan_records(plan);
     const char *made = dl2_text("%s/clips/.made", study->out);
-    const char *table = dl2_text("%s/clips.txt", study->out);
     struct dl2_step *step = dl2_plan_step(plan, "clips", "measure", made);
     dl2_files_add(&step->inputs, records);
     dl2_plan_settings(plan, step, "clips",
@@ -136,12 +135,7 @@ static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
                 if (study->videos || strcmp(containers[c], "files") != 0)
                     add_cells(plan, step, containers[c], list.at[l], cold);
     dl2_plan_close(plan, step, false);
-    step = dl2_plan_step(plan, "clips-table", "run", table);
-    dl2_files_add(&step->inputs, made);
-    dl2_commands_add(&step->commands,
-                     dl2_study_words(study, "dl2-report", "clips", study->out, NULL));
-    step->output = table;
-    dl2_plan_close(plan, step, false);
+    const char *table = dl2_plan_table(plan, "clips", made);
     dl2_words_add(&plan->shown, table);
     struct dl2_words targets = {0};
     dl2_words_add(&targets, table);
@@ -150,10 +144,10 @@ static struct dl2_words plan_study_clips(struct dl2_study_plan *plan)
 
 static const struct dl2_goal goal_study_clips = {
     .name = "study-clips",
-    .summary = "how fast clips load, warm and from a cold disk, by CLIP_LENGTHS: files of frames, "
-               "GulpIO's chunks, tar shards and, of videos, these, and how fast ARCHS train "
-               "(OUT/clips.txt); of a folder of "
-               "videos or frames, by default of videos that FFmpeg draws; not a part of `study`",
+    .summary = "how fast clips load from files of frames, GulpIO's chunks, tar shards and videos, "
+               "warm and from a cold disk, by CLIP_LENGTHS, and how fast ARCHS train on them "
+               "(OUT/clips.txt); DATASET is a folder of videos or frames, by default videos that "
+               "FFmpeg draws; not a part of `study`",
     .section = "variants",
     .folders = "clips clips.txt records",
     .variables = clips_variables,

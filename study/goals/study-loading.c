@@ -177,6 +177,7 @@ static struct dl2_words find_loaders(const struct dl2_study_settings *study)
 static void check_loading(const struct dl2_study_settings *study, bool is_asked)
 {
     const char *text = dl2_goal_value(study, "study-loading", STORAGES);
+    const char *loaders = dl2_goal_value(study, "study-loading", LOADERS);
     const struct dl2_words storages = dl2_words_split(text ? text : "");
     struct dl2_words folders = {0};
     for (size_t i = 0; i < storages.count; i++) {
@@ -191,8 +192,11 @@ static void check_loading(const struct dl2_study_settings *study, bool is_asked)
                                "a server keeps tables in its own memory: leave %s out", word);
         if (is_asked && storage.limit)
             check_limit(study, &storage, text);
+        if (is_asked && storage.cache && loaders && *loaders)
+            fprintf(stderr,
+                    "dl2-study: LOADERS are not measured from %s: its cache is dl2-load's own\n",
+                    word);
     }
-    const char *loaders = dl2_goal_value(study, "study-loading", LOADERS);
     if (is_asked && loaders && *loaders && has_tables(study))
         dl2_setting_refuse("LOADERS", loaders, "they read files, and these are at an address");
     if (is_asked)
@@ -315,12 +319,9 @@ static void plan_loaders(struct dl2_study_plan *plan, struct dl2_words workers,
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words loaders = find_loaders(study);
     const char *made = dl2_text("%s/loaders/.made", study->out);
-    const char *table = dl2_text("%s/loaders.txt", study->out);
     const char *rate = dl2_goal_value(study, "study-loading", DEVICE_RATE);
     if (!loaders.count)
         return;
-    dl2_words_add(&plan->targets, table);
-    dl2_words_add(&plan->shown, table);
     struct dl2_step *step = dl2_plan_step(plan, "loaders", "measure", made);
     if (!step)
         return;
@@ -339,12 +340,9 @@ static void plan_loaders(struct dl2_study_plan *plan, struct dl2_words workers,
         add_peers(plan, step, &storage, workers, loaders);
     }
     dl2_plan_close(plan, step, false);
-    step = dl2_plan_step(plan, "loaders-table", "run", table);
-    dl2_files_add(&step->inputs, made);
-    dl2_commands_add(&step->commands,
-                     dl2_study_words(study, "dl2-report", "loaders", study->out, NULL));
-    step->output = table;
-    dl2_plan_close(plan, step, false);
+    const char *table = dl2_plan_table(plan, "loaders", made);
+    dl2_words_add(&plan->targets, table);
+    dl2_words_add(&plan->shown, table);
 }
 
 static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
