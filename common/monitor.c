@@ -68,7 +68,8 @@ struct sample {
 
 struct dl2_monitor {
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all that follows but `card` */
+    pthread_mutex_t turn;  /* of who takes a sample: readings are stored in their order */
+    pthread_mutex_t mutex; /* of all that follows but `card`; taken after `turn` */
     pthread_cond_t stop_asked;
     bool stop;
     double period, started;
@@ -108,7 +109,6 @@ static void set_card(struct dl2_monitor *monitor, const struct dl2_nvml_reading 
     if (monitor->counts_energy) {
         if (isnan(reading->joules))
             return;
-        /* A later reading may have been stored first, by another thread. */
         monitor->joules = fmax(monitor->joules, reading->joules - monitor->joules_base);
         values[CARD_JOULES] = monitor->joules;
         return;
@@ -136,8 +136,7 @@ static void thin(struct dl2_monitor *monitor)
     monitor->period *= 2;
 }
 
-/* Called with the mutex, which it lets go of for the calls that may take their time. */
-static void take_sample(struct dl2_monitor *monitor)
+void dl2_monitor_sample(struct dl2_monitor *monitor)
 {
     struct sample sample;
     double *values = sample.values;
@@ -147,7 +146,7 @@ static void take_sample(struct dl2_monitor *monitor)
     struct dl2_nvml_reading reading;
     for (int i = 0; i < COLUMNS; i++)
         values[i] = NAN;
-    pthread_mutex_unlock(&monitor->mutex);
+    pthread_mutex_lock(&monitor->turn);
     dl2_process_usage(&usage);
     dl2_host_usage(&host);
     dl2_network_usage(&network);
@@ -164,6 +163,8 @@ static void take_sample(struct dl2_monitor *monitor)
         values[CPU] = (cpu - monitor->last_cpu) / whole;
         values[MACHINE_CPU] = (host.cpu - monitor->last_host_cpu) / whole;
         values[SERVER_CPU] = (server - monitor->last_server_cpu) / whole;
+        if (values[MACHINE_CPU] < 0) /* counters of some kernels step back */
+            values[MACHINE_CPU] = 0;
         if (values[SERVER_CPU] < 0) /* processes of it have ended */
             values[SERVER_CPU] = 0;
     }
@@ -183,21 +184,16 @@ static void take_sample(struct dl2_monitor *monitor)
     if (monitor->count == DL2_MONITOR_SAMPLES)
         thin(monitor);
     monitor->samples[monitor->count++] = sample;
-}
-
-void dl2_monitor_sample(struct dl2_monitor *monitor)
-{
-    pthread_mutex_lock(&monitor->mutex);
-    take_sample(monitor);
     pthread_mutex_unlock(&monitor->mutex);
+    pthread_mutex_unlock(&monitor->turn);
 }
 
 static void *monitor_main(void *argument)
 {
     struct dl2_monitor *monitor = argument;
-    pthread_mutex_lock(&monitor->mutex);
     bool stop;
     do {
+        pthread_mutex_lock(&monitor->mutex);
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         /* The first one soon, so that a short run has one, too. */
@@ -209,9 +205,9 @@ static void *monitor_main(void *argument)
                pthread_cond_timedwait(&monitor->stop_asked, &monitor->mutex, &until) == 0)
             ;
         stop = monitor->stop;
-        take_sample(monitor);
+        pthread_mutex_unlock(&monitor->mutex);
+        dl2_monitor_sample(monitor);
     } while (!stop);
-    pthread_mutex_unlock(&monitor->mutex);
     return NULL;
 }
 
@@ -235,6 +231,7 @@ static void free_monitor(struct dl2_monitor *monitor)
     dl2_nvml_close(monitor->card);
     pthread_cond_destroy(&monitor->stop_asked);
     pthread_mutex_destroy(&monitor->mutex);
+    pthread_mutex_destroy(&monitor->turn);
     free(monitor);
 }
 
@@ -259,6 +256,7 @@ int dl2_monitor_start(double period_seconds, const char *card, const char *serve
     pthread_cond_init(&monitor->stop_asked, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&monitor->mutex, NULL);
+    pthread_mutex_init(&monitor->turn, NULL);
     if (pthread_create(&monitor->thread, NULL, monitor_main, monitor) != 0) {
         free_monitor(monitor);
         return dl2_error_set(error, DL2_ERR_SYSTEM, "the resource monitor's thread can't start");

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -908,6 +909,40 @@ static void monitor_samples_the_machine(void **state)
     assert_true(dl2_named_cpu("dl2-no-such") == 0);
 }
 
+enum { SAMPLERS = 8, SAMPLES_OF_EACH = 70 };
+
+static void *take_samples(void *monitor)
+{
+    for (int i = 0; i < SAMPLES_OF_EACH; i++)
+        dl2_monitor_sample(monitor);
+    return NULL;
+}
+
+/* Threads that take samples at once store them in the order of their readings: nothing was used
+ * less than nothing. */
+static void samples_are_in_order(void **state)
+{
+    static const char *const columns[] = {"cpu_percent", "machine_cpu_percent"};
+    for (int round = 0; round < 20; round++) {
+        struct dl2_monitor *monitor;
+        pthread_t threads[SAMPLERS];
+        assert_int_equal(dl2_monitor_start(1000, NULL, NULL, &monitor, NULL), DL2_OK);
+        for (int i = 0; i < SAMPLERS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, take_samples, monitor), 0);
+        for (int i = 0; i < SAMPLERS; i++)
+            pthread_join(threads[i], NULL);
+        json_t *timeline = dl2_monitor_timeline(monitor);
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            const json_t *column = json_object_get(timeline, columns[c]);
+            assert_int_equal(json_array_size(column), SAMPLERS * SAMPLES_OF_EACH);
+            for (size_t i = 0; i < json_array_size(column); i++)
+                assert_true(json_number_value(json_array_get(column, i)) >= 0);
+        }
+        json_decref(timeline);
+        dl2_monitor_stop(monitor);
+    }
+}
+
 /* As many samples as a timeline may have, and half as many again: the rate halves, and what is
  * counted isn't lost. */
 static void long_timelines_are_thinned(void **state)
@@ -1130,6 +1165,7 @@ int main(void)
         cmocka_unit_test(groups_without_a_shell_are_named),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(monitor_samples_the_machine),
+        cmocka_unit_test(samples_are_in_order),
         cmocka_unit_test(long_timelines_are_thinned),
         cmocka_unit_test(work_is_divided_by_cost),
         cmocka_unit_test_setup_teardown(parts_are_locked_and_marked, make_scratch, drop_scratch),
