@@ -113,6 +113,23 @@ static bool has_its_quality(struct dl2_study *study, const json_t *made, const c
     return is_of(study, made, path, "quality", dl2_text("%ld", named));
 }
 
+/* A variant that lacks images is left out. */
+static void add_unfinished(struct dl2_study *study, const json_t *made, const char *path)
+{
+    const json_t *limit = json_object_get(made, "time_limit");
+    if (!limit) {
+        dl2_words_add(&study->unfinished, path);
+        return;
+    }
+    const char *late =
+        dl2_text("%s was not encoded within %g s: %lld of %lld images",
+                 dl2_json_get_text(made, "variant", ""), dl2_json_get_real(limit, "seconds", 0),
+                 (long long)dl2_json_get_integer(made, "images", 0),
+                 (long long)dl2_json_get_integer(limit, "images", 0));
+    dl2_words_add(&study->late, late);
+    dl2_words_add(&study->unfinished, dl2_text("%s: %s", path, late));
+}
+
 static bool take_made(void *context, const char *folder, const char *const *names, size_t depth)
 {
     const struct collecting *into = context;
@@ -125,13 +142,15 @@ static bool take_made(void *context, const char *folder, const char *const *name
     if (!made || !is_of(study, made, path, "variant", name) ||
         !has_its_quality(study, made, path, name))
         return false;
+    if (json_is_false(json_object_get(made, "complete"))) {
+        add_unfinished(study, made, path);
+        return false;
+    }
     struct dl2_study_variant *variant = add_variant(study, name);
     struct stat info;
     variant->made = made;
     variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
     variant->list_path = dl2_text("%s/dl2-variant.jsonl", folder);
-    if (json_is_false(json_object_get(made, "complete")))
-        dl2_words_add(&study->unfinished, path);
     add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL);
     return false;
 }

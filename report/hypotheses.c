@@ -394,7 +394,7 @@ static struct finding answer_h5(const struct view *view)
 {
     const struct dl2_study *study = view->study;
     struct finding finding = {
-        .needs = has_external(study)
+        .needs = has_external(study) || study->late.count
                      ? "Loading was compared without an interval."
                      : "Loading was compared without an interval. No codec by EXTERNAL, such as a "
                        "learned one, was tried."};
@@ -428,6 +428,9 @@ static struct finding answer_h5(const struct view *view)
     }
     if (finding.text)
         finding.text = dl2_text("%s. Better is smaller and no slower to load.", finding.text);
+    for (size_t i = 0; i < study->late.count; i++)
+        finding.text = dl2_text("%s%s%s.", finding.text ? finding.text : "",
+                                finding.text ? " " : "", study->late.at[i]);
     return finding;
 }
 

@@ -224,6 +224,8 @@ void dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other,
         dl2_words_add(&study->broken, dl2_text("%s", other->broken.at[i]));
     for (size_t i = 0; i < other->unfinished.count; i++)
         dl2_words_add(&study->unfinished, dl2_text("%s", other->unfinished.at[i]));
+    for (size_t i = 0; i < other->late.count; i++)
+        dl2_words_add(&study->late, dl2_text("%s", other->late.at[i]));
     for (size_t i = 0; i < other->left_out.count; i++)
         dl2_study_leave_out(study, "%s: %s", where, other->left_out.at[i]);
     for (size_t i = 0; i < other->failure_count; i++)

@@ -93,6 +93,7 @@ struct dl2_study {
     size_t failure_count;
     struct dl2_words broken;     /* files that should be there and whole, and aren't: "FILE: why" */
     struct dl2_words unfinished; /* trainings and variants that were cut short */
+    struct dl2_words late;       /* sentences on those variants that a time limit has cut short */
     struct dl2_words left_out;   /* results of another study, or not comparable: "WHICH: why" */
     json_t *quality;             /* a dl2-quality/1 without the images' scores; or NULL */
     struct dl2_rounds rounds;    /* the speeds of loading and training, each measured alone */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the programs say of the options that the study will pass to them. */
+#include "common/file.h"
+#include "common/json.h"
 #include "study/child.h"
 #include "study/plan.h"
 #include "study/trainer.h"
@@ -122,12 +124,20 @@ static const char *lengths_of(const struct dl2_study_settings *study, unsigned g
 }
 
 /* An external codec stands behind the others. */
+/* The external codec is encoded along with the usual ones, but for one with a time limit. */
+static bool has_external(const struct dl2_study_settings *study, unsigned group)
+{
+    return group == DL2_VARIANTS_EXTERNAL || group == DL2_VARIANTS_ALL ||
+           (!study->options.encode_limit &&
+            (group == DL2_VARIANTS_USUAL || group == DL2_VARIANTS_CONTROL));
+}
+
 struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, unsigned group,
                                        bool grades)
 {
     const struct dl2_study_options *o = &study->options;
     struct dl2_words own = codecs_of(study, group);
-    if (study->external && (group == DL2_VARIANTS_USUAL || group >= DL2_VARIANTS_EXTERNAL))
+    if (study->external && has_external(study, group))
         dl2_words_add(&own, o->external);
     struct dl2_words command =
         dl2_study_words(study, "dl2-transcode", "recompress", "-j", dl2_text("%u", study->jobs),
@@ -198,6 +208,23 @@ static void name_controls(struct dl2_study_settings *study)
     }
 }
 
+static void check_limit(const struct dl2_study_settings *study)
+{
+    const char *limit = study->options.encode_limit;
+    const struct dl2_words command = dl2_settings_encoding(study, DL2_VARIANTS_EXTERNAL, false);
+    if (!study->external)
+        dl2_setting_refuse("ENCODE_LIMIT", limit, "it has an effect on EXTERNAL alone");
+    if (study->elsewhere)
+        dl2_setting_refuse("ENCODE_LIMIT", limit, "variants at an address are written as a whole");
+    for (size_t i = 0; i < command.count; i++)
+        if (strncmp(command.at[i], "--con", 5) == 0)
+            dl2_setting_refuse("ENCODE_LIMIT", limit, "containers are written as a whole: %s",
+                               command.at[i]);
+    /* Flags must suit the usual codecs, which have a command of their own. */
+    dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags,
+                  listing(study, DL2_VARIANTS_USUAL, study->has_qualities));
+}
+
 void dl2_settings_name_variants(struct dl2_study_settings *study)
 {
     const char *pipeline = dl2_settings_tables(study, "pipeline");
@@ -230,6 +257,8 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
         dl2_setting_refuse("TABLES", study->options.tables,
                            "it has no effect: CODECS, \"%s\", has no jpeg", study->options.codecs);
     name_controls(study);
+    if (study->options.encode_limit)
+        check_limit(study);
     dl2_words_add_all(&study->names, study->variants);
     const char *asked = study->options.train_on;
     if (!asked)
@@ -239,6 +268,41 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
         if (!dl2_words_have(study->variants, study->train_on.at[i]))
             dl2_setting_refuse("TRAIN_ON", asked, "%s is not among the variants %s",
                                study->train_on.at[i], dl2_words_join(study->variants, " "));
+}
+
+/* Did a run of dl2-transcode end by its time limit before the variant had all images? */
+static bool is_late(const struct dl2_study_settings *study, const char *variant)
+{
+    json_auto_t *made = NULL;
+    const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
+    return dl2_is_file(path) && dl2_json_load(path, NULL, &made, NULL) == DL2_OK &&
+           json_object_get(made, "time_limit");
+}
+
+void dl2_settings_leave_out_late(struct dl2_study_settings *study)
+{
+    const struct dl2_study_settings all = *study;
+    study->variants = study->places = study->of_external = (struct dl2_words){0};
+    for (size_t i = 0; i < all.variants.count; i++) {
+        const char *name = all.variants.at[i];
+        const bool external = dl2_words_have(all.of_external, name);
+        const bool late = external && is_late(study, name);
+        dl2_words_add(late ? &study->late : &study->variants, name);
+        if (!late)
+            dl2_words_add(&study->places, all.places.at[i]);
+        if (!late && external)
+            dl2_words_add(&study->of_external, name);
+    }
+    study->names = study->train_on = (struct dl2_words){0};
+    for (size_t i = 0; i < all.names.count; i++)
+        if (!dl2_words_have(study->late, all.names.at[i]))
+            dl2_words_add(&study->names, all.names.at[i]);
+    for (size_t i = 0; i < all.train_on.count; i++)
+        if (!dl2_words_have(study->late, all.train_on.at[i]))
+            dl2_words_add(&study->train_on, all.train_on.at[i]);
+    if (study->late.count)
+        fprintf(stderr, "dl2-study: left out, not encoded within ENCODE_LIMIT, %s: %s\n",
+                study->options.encode_limit, dl2_words_join(study->late, ", "));
 }
 
 /* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out

@@ -83,6 +83,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
         {"sensitivity-with", o->sensitivity_with},
         {"retries", given->retries},
         {"train-limit", given->train_limit},
+        {"encode-limit", given->encode_limit},
         {"gpus", given->gpus},
         {"gpus-each", given->gpus_each},
         {"epochs", o->epochs},

@@ -65,7 +65,10 @@ static json_t *ask(const struct dl2_study_settings *study, const struct dl2_word
     dl2_words_add(&command, study->out);
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) != 0) {
-        fputs(messages, stderr);
+        fprintf(stderr, "%s%s", messages,
+                *output ? "dl2-study: remove the files that are named here and run again: they are "
+                          "made again\n"
+                        : "");
         return NULL;
     }
     json_auto_t *all = json_loads(output, 0, NULL);

@@ -265,6 +265,24 @@ _Noreturn static void refuse_goal(const char *name)
                    nearest.name ? dl2_text("%s?", nearest.name) : "");
 }
 
+/* With ENCODE_LIMIT, the variants come first: what is not whole then is left out of all else. */
+static void encode_first(struct dl2_words asked)
+{
+    struct dl2_study_plan plan;
+    struct dl2_words goals = {0};
+    bool encodes = false;
+    make_plan(&plan, asked, NULL);
+    for (size_t i = 0; i < plan.count; i++)
+        encodes |= plan.steps[i]->needed && strcmp(plan.steps[i]->name, "variants-external") == 0;
+    if (!encodes)
+        return;
+    dl2_words_add(&goals, "variants");
+    make_plan(&plan, goals, NULL);
+    run_plan(&plan); /* a step that fails does so again */
+    fflush(stdout);
+    dl2_settings_leave_out_late(&study);
+}
+
 static int run_goals(struct dl2_words asked, bool only_plans)
 {
     struct dl2_words runs = {0};
@@ -301,6 +319,8 @@ static int run_goals(struct dl2_words asked, bool only_plans)
         return DL2_EXIT_OK;
     }
     at_once = find_at_once();
+    if (study.options.encode_limit)
+        encode_first(asked);
     int status = decides ? dl2_decide(&study, run_round, &runs) : DL2_EXIT_OK;
     fflush(stdout);
     if (status == DL2_EXIT_OK) {

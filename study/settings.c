@@ -133,6 +133,10 @@ static const struct dl2_option own_rows[] = {
            sensitivity_with, dl2_setting_parse_command, .unset = "none"),
     PARSED("retries", "N", "How often a training that failed is tried again", retries,
            dl2_setting_parse_numbers, .unset = "0"),
+    PARSED("encode-limit", "TIME",
+           "90s, 30m or 2h for encoding the variants of EXTERNAL: one that lacks images then is left "
+           "out of the study, and the report says so",
+           encode_limit, parse_time, .unset = "none"),
     PARSED("train-limit", "TIME", "90s, 30m or 2h, after which a training is ended, and has failed",
            train_limit, parse_time, .unset = "none"),
     PARSED("gpus", "LIST|N",

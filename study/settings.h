@@ -19,7 +19,7 @@ struct dl2_study_options {
         *tables, *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
     const char *train_with, *evaluate_with, *weights, *result, *train_files, *sensitivity_with,
-        *gpus, *gpus_each, *retries, *train_limit;
+        *gpus, *gpus_each, *retries, *train_limit, *encode_limit;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
     const char *programs, *engine, *checkout;
@@ -70,6 +70,7 @@ struct dl2_study_settings {
     struct dl2_words of_pipeline, of_network; /* the variants that have them */
     struct dl2_words of_control; /* the original's images at RESIZE_SHORTER without loss: png@48 */
     struct dl2_words names;         /* raw, and the variants */
+    struct dl2_words late; /* variants that ENCODE_LIMIT has left out: not among the above */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
 };
@@ -122,6 +123,8 @@ enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *st
 const char *dl2_settings_tables(const struct dl2_study_settings *study, const char *kind);
 /* Has dl2-transcode name the variants, which checks their settings. */
 void dl2_settings_name_variants(struct dl2_study_settings *study);
+/* Moves variants that did not finish within ENCODE_LIMIT to `late`, and says so. */
+void dl2_settings_leave_out_late(struct dl2_study_settings *study);
 
 /* Has the programs check the options that the study will pass to them, and sets rate_flags by what
  * dl2-train says of them; ends the program as above. */

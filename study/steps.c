@@ -257,6 +257,9 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan, unsigned gro
     struct dl2_words command = dl2_settings_encoding(study, group, study->has_qualities);
     if (!study->elsewhere)
         dl2_words_add(&command, "--prune");
+    if (group == DL2_VARIANTS_EXTERNAL && study->options.encode_limit)
+        dl2_words_more(&command, "--time-limit",
+                       dl2_text("%.9g", dl2_setting_seconds(study->options.encode_limit)), NULL);
     dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), study->data,
                    study->elsewhere ? study->options.variants : in_out(plan, "variants"), NULL);
     return command;
@@ -319,7 +322,7 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
         plan_encoding(plan, DL2_VARIANTS_PIPELINE, &made);
     if (study->of_network.count)
         plan_encoding(plan, DL2_VARIANTS_NETWORK, &made);
-    if (study->external)
+    if (study->of_external.count)
         plan_encoding(plan, DL2_VARIANTS_EXTERNAL, &made);
     if (study->of_control.count)
         plan_encoding(plan, DL2_VARIANTS_CONTROL, &made);
@@ -799,7 +802,10 @@ void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *page = in_out(plan, "report/report.html");
-    const char *names = dl2_words_join(study->names, " ");
+    struct dl2_words all = {0};
+    dl2_words_add_all(&all, study->names);
+    dl2_words_add_all(&all, study->late);
+    const char *names = dl2_words_join(all, " ");
     const char *runs = dl2_words_join(plan->runs, " ");
     plan->has_report = true;
     if (study->group_is_survey)

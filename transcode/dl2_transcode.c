@@ -244,10 +244,29 @@ static const char *find_sharing_conflict(const struct dl2_world *world)
     if ((parts || arguments.share.ranks || world) && !dl2_output_is_folder(options->dest))
         return "parts and ranks need a DEST that is a folder: a table is written in one "
                "transaction, and a store has no locks";
+    if (options->time_limit > 0 &&
+        (parts || arguments.share.ranks || world || !dl2_output_is_folder(options->dest) ||
+         dl2_container_is_packed(options->pack.container)))
+        return "--time-limit needs one process and --container folder in a folder DEST: a later "
+               "run goes on with what this one leaves";
     if (parts && options->force)
         return "--force has no effect with --part, each of which would undo the others; remove the "
                "variants in DEST instead";
     return dl2_share_find_conflict(&arguments.share);
+}
+
+/* Says which variants have not all images within --time-limit. */
+static void tell_late(const struct dl2_transcode_result *result)
+{
+    for (size_t v = 0; result->late && v < result->variant_count; v++) {
+        const struct dl2_variant_totals *totals = &result->variants[v].totals;
+        if (totals->images + totals->failed < result->sources)
+            fprintf(stderr,
+                    "%s: %s did not finish in %g s (--time-limit): %" PRIu64 " of %zu %s are made; "
+                    "a higher limit goes on with it\n",
+                    program.name, result->variants[v].name, options->time_limit, totals->images,
+                    result->sources, item_name());
+    }
 }
 
 /* Prints what a run has made; rank 0 does. */
@@ -260,6 +279,7 @@ static void print_result(const struct dl2_transcode_result *result)
                             result->complete
                                 ? ", and the variants are complete"
                                 : "; others are at work, and the last one completes the variants");
+    tell_late(result);
     if (result->failed_sources)
         fprintf(stderr, "%s: %zu of %zu %s failed; they are named above%s\n", program.name,
                 result->failed_sources, result->sources, item_name(),
@@ -309,10 +329,11 @@ static int transcode_in_world(const struct dl2_world *world)
     dl2_progress_begin(&progress, label, item_name(), 0, common.quiet || !first);
     int status = dl2_transcode(options, &result, &error);
     dl2_progress_end(&progress);
-    const bool failures = status == DL2_OK && result.failed_sources;
+    const bool failures = status == DL2_OK && (result.failed_sources || result.late);
     if (status == DL2_OK && first)
         print_result(&result);
-    const size_t facts = arguments.facts && result.complete ? result.variant_count : 0;
+    const size_t facts =
+        arguments.facts && (result.complete || result.late) ? result.variant_count : 0;
     for (size_t v = 0; status == DL2_OK && v < facts; v++)
         status = save_facts(&result.variants[v]);
     dl2_transcode_result_free(&result);

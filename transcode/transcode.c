@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
@@ -8,6 +9,7 @@
 #include "transcode/transcoder.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -420,14 +422,39 @@ static int make_room(struct dl2_transcoder *run, unsigned jobs, size_t window,
     return DL2_OK;
 }
 
+/* Finishes an image, and ends the loop once the variants have taken as long as they may. */
+static int finish_in_time(void *context, size_t slot, size_t n, struct dl2_error *error)
+{
+    struct dl2_transcoder *run = context;
+    DL2_TRY(dl2_finish_image(run, slot, n, error));
+    run->late = n + 1 < run->todo_count && dl2_clock_wall() >= run->deadline;
+    return run->late ? DL2_ERR_LIMIT : DL2_OK;
+}
+
+/* What is left of the time limit begins, for the variant that has had least of it. */
+static void begin_time(struct dl2_transcoder *run)
+{
+    double spent = INFINITY;
+    for (size_t n = 0; n < run->todo_count; n++)
+        for (size_t v = 0; v < run->variant_count; v++)
+            if (dl2_transcoder_needs(run, v, run->todo[n]))
+                spent = fmin(spent, dl2_variant_time_spent(&run->variants[v]));
+    run->deadline = dl2_clock_wall() + run->options->time_limit - spent;
+    run->late = run->options->time_limit > 0 && spent >= run->options->time_limit;
+}
+
 static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
 {
     struct dl2_parallel loop = {.jobs = run->options->jobs,
                                 .count = run->todo_count,
                                 .work = run->makes_videos ? dl2_encode_clip : dl2_encode_image,
-                                .emit = dl2_finish_image,
+                                .emit = run->options->time_limit > 0 ? finish_in_time
+                                                                     : dl2_finish_image,
                                 .context = run};
     if (!run->todo_count)
+        return DL2_OK;
+    begin_time(run);
+    if (run->late)
         return DL2_OK;
     dl2_parallel_resolve(&loop);
     run->progress->total = run->todo_count;
@@ -439,7 +466,9 @@ static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
         status = dl2_target_curves_make(run, error);
     if (status == DL2_OK)
         status = dl2_parallel_run(&loop, error);
-    if (status == DL2_OK)
+    if (run->late)
+        status = DL2_OK;
+    else if (status == DL2_OK)
         status = dl2_finish_clips(run, error);
     for (size_t v = 0; run->clips && v < run->variant_count; v++)
         dl2_clip_packer_free(&run->clips[v]);
@@ -489,6 +518,14 @@ static int complete(struct dl2_transcoder *run, struct dl2_error *error)
     }
     if (run->parts_stem)
         dl2_part_files_remove(run->parts_stem);
+    return DL2_OK;
+}
+
+/* Leaves the variants as they are. */
+static int end_late(struct dl2_transcoder *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        DL2_TRY(dl2_variant_end_late(&run->variants[v], run->options->time_limit, error));
     return DL2_OK;
 }
 
@@ -574,6 +611,7 @@ static int report(const struct dl2_transcoder *run, struct dl2_transcode_result 
 {
     DL2_TRY(DL2_NEW(&result->variants, run->variant_count, "images", error));
     result->sources = run->source.count;
+    result->late = run->late;
     result->ignored =
         run->source.ignored - (run->variants->on_server ? 0 : run->source.annotation_count);
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -612,7 +650,9 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
     if (status == DL2_OK)
         status = make_all(run, error);
     if (status == DL2_OK)
-        status = run->part.count ? end_part(run, error) : complete(run, error);
+        status = run->part.count ? end_part(run, error)
+                 : run->late     ? end_late(run, error)
+                                 : complete(run, error);
     DL2_TRY(dl2_world_agree(world, status, error));
     dl2_progress_tell(run->progress, run->options->source, dl2_unresized_message(&run->unresized));
     dl2_clips_tell(run);
@@ -743,7 +783,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     } else {
         struct dl2_transcoder run = {.options = options, .lock = &lock};
         status = run_pass(&run, result, error);
-        result->complete = status == DL2_OK;
+        result->complete = status == DL2_OK && !result->late;
     }
     dl2_output_unlock(&lock);
     return status;

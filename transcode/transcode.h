@@ -64,6 +64,9 @@ struct dl2_transcode_options {
      * holds some; NULL: none was given. */
     const char *idle_on_volumes;
     bool prune; /* remove files of earlier runs that no source image accounts for */
+    /* Seconds that the variants may take, with those of earlier runs that ended so; 0: any. Not with
+     * parts or ranks, nor where `dest` is no folder. */
+    double time_limit;
     /* The images are divided by their bytes. With `part`, of all images: not with `force`, and DEST
      * may not be a database. With `world`, of those that have to be made; NULL: one process. */
     struct dl2_work_part part;
@@ -96,7 +99,8 @@ struct dl2_transcode_result {
     size_t sources;                        /* images found */
     size_t ignored;                        /* other files */
     size_t failed_sources;                 /* images that at least one variant lacks */
-    bool complete;                         /* else a part has ended, and others have not */
+    bool complete;                         /* else a part has ended, and others have not, or... */
+    bool late;                             /* time_limit has passed, and images are missing */
     unsigned parts_missing, first_missing; /* of these, and the lowest of them */
 };
 

@@ -211,6 +211,10 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = DL2_ENCODES_ALL},
+    {DL2_OPTION_REAL, "time-limit", 0, "SECONDS",
+     "End when the variants have taken so long, and say how many images they have; the same "
+     "command with a higher limit goes on",
+     AT(run.time_limit), .min = 0.001, .max = 1e9, .unset = "none", .commands = DL2_ENCODES},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(run.force),
      .commands = DL2_WRITES | DL2_ENCODES_ALL | DL2_PREPROCESSES, .also = "overwrite",
      .basic = true},

@@ -122,6 +122,8 @@ struct dl2_transcoder {
     struct dl2_transcode_gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
+    double deadline; /* dl2_clock_wall(), with a time limit */
+    bool late;       /* it has passed, and items are left */
     struct dl2_output_lock *lock;
     bool volumes; /* the source's samples are volumes */
     bool packed;  /* variants are containers, not folders of files */

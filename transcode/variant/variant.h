@@ -158,6 +158,8 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
 
 /* Why what is there is made again as a whole; NULL: it is not, or nothing complete is there. */
 const char *dl2_variant_why_again(const struct dl2_variant *variant);
+/* Seconds that earlier runs by these options took, if the last of them ended by its time limit. */
+double dl2_variant_time_spent(const struct dl2_variant *variant);
 
 /* "ROOT/KEY.EXT", a string to free; NULL: no memory. */
 char *dl2_variant_path(const struct dl2_variant *variant, size_t index, struct dl2_error *error);
@@ -204,6 +206,9 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
 
 /* Ends a part: sums up what it knows, and closes what it has written. */
 int dl2_variant_end_part(struct dl2_variant *variant, struct dl2_error *error);
+/* Ends a run that has taken `seconds`, its time limit, with images missing: its summary says so. A
+ * variant that an earlier run has completed stays as it is. */
+int dl2_variant_end_late(struct dl2_variant *variant, double seconds, struct dl2_error *error);
 
 /* Sums up; writes both files unless they are there and say the same. */
 int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error);

@@ -521,3 +521,10 @@ const char *dl2_variant_why_again(const struct dl2_variant *variant)
            : variant->packed && !variant->kept ? "its source has changed, or what is there"
                                                : NULL;
 }
+
+double dl2_variant_time_spent(const struct dl2_variant *variant)
+{
+    return variant->same_options
+               ? dl2_json_get_real(json_object_get(variant->old, "time_limit"), "seconds", 0)
+               : 0;
+}

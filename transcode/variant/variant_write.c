@@ -588,6 +588,24 @@ int dl2_variant_end_part(struct dl2_variant *variant, struct dl2_error *error)
                  : dl2_error_system(error, "%s: its journal can't be written", variant->root);
 }
 
+int dl2_variant_end_late(struct dl2_variant *variant, double seconds, struct dl2_error *error)
+{
+    json_auto_t *failed = NULL, *summary = NULL;
+    bool missing = false;
+    for (size_t i = 0; i < variant->items->count && !missing; i++)
+        missing = variant->records[i].state == DL2_RECORD_MISSING;
+    DL2_TRY(dl2_variant_end_part(variant, error));
+    if (!missing && !variant->begun) /* an earlier run has completed it */
+        return DL2_OK;
+    DL2_TRY(list_failed(variant, &failed, error));
+    summary = dl2_variant_summarize(variant, false, failed);
+    if (!summary || json_object_set_new(summary, "time_limit",
+                                        json_pack("{s:f, s:I}", "seconds", seconds, "images",
+                                                  (json_int_t)variant->items->count)) != 0)
+        return dl2_error_memory(error, "a variant");
+    return dl2_facts_save(variant->root, summary, error);
+}
+
 int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error)
 {
     json_auto_t *failed = NULL;
