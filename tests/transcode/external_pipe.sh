@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.join("$srcdir" if os.path.isabs("$srcdir") else os.pa
 import pipe_codec
 with open("$work/pids", "a") as file:
     file.write("%d\n" % os.getpid())
-fault, count = sys.argv[1] if len(sys.argv) > 1 else "", 0
+fault, count = sys.argv.pop(1) if sys.argv[1:] and not sys.argv[1].startswith("-") else "", 0
 right = pipe_codec.encode, pipe_codec.decode
 def wrong(kind):
     def faulty(*arguments):
@@ -122,6 +122,60 @@ decodes short 'bytes of pixels, and the image has'
 expect 1 dl2-load check --quiet --decoder 'kept=pipe:nowhere/program' "$work/v/kept-100"
 emulated || said 'nowhere/program cannot be run'
 left
+
+# ---- One process for all workers, which computes what waits together
+cat >"$work/shared.py" <<PY
+import os, sys, time
+sys.path.insert(0, "$work")
+sys.argv[1:] = ["--listen", "$work/socket"]
+sys.path.insert(0, os.path.join("$srcdir" if os.path.isabs("$srcdir") else os.path.join("$PWD", "$srcdir"), "examples"))
+import pipe_codec
+compute = pipe_codec.compute
+def slow(batch):
+    time.sleep(0.1) # others come to wait
+    with open("$work/batches", "a") as file:
+        file.write("%d\n" % len(batch))
+    return compute(batch)
+pipe_codec.compute = slow
+pipe_codec.main()
+PY
+begin_shared() {
+    rm -f "$work/socket" "$work/batches"
+    "$PYTHON3" -B "$work/shared.py" &
+    shared=$!
+    tries=0
+    until [ -S "$work/socket" ]; do
+        [ $((tries += 1)) -lt 600 ] || fail 'the process that is shared does not listen'
+        sleep 0.05
+    done
+}
+connect="$codec --connect $work/socket"
+begin_shared
+run 0 -j 4 --codec "kept=$connect; $connect" --q 20 "$work/src" "$work/shared"
+diff -r "$work/v/kept-20/train" "$work/shared/kept-20/train" || fail 'other bytes by one process for all'
+sort -n "$work/batches" | tail -n 1 | grep -qx '[2-4]' || fail "batches of $(sort -n "$work/batches" | tail -n 1) for four workers"
+is "$(awk '{ n += $1 } END { print n }' "$work/batches")" 20 'images in batches'
+kill -KILL $shared
+wait $shared 2>/dev/null
+run 1 -j 4 --codec "kept=$connect; $connect" --q 60 "$work/src" "$work/shared"
+said 'ended before it had answered'
+begin_shared
+run 0 -j 4 --codec "kept=$connect; $connect" --q 60 "$work/src" "$work/shared"
+diff -r "$work/v/kept-60/train" "$work/shared/kept-60/train" || fail 'other bytes after a failure'
+kill $shared
+wait $shared 2>/dev/null
+
+# ---- A codec of PyPI
+python=${DL2_PEER_PYTHON:-$PYTHON3}
+if "$python" -c 'import imagecodecs, numpy, sys; sys.exit(not imagecodecs.JPEGXR.available)' 2>/dev/null; then
+    xr="pipe:$python -B $(cd "$srcdir" && pwd)/examples/pipe_codec.py --jpegxr"
+    run 0 --codec "jpegxr=$xr; $xr" --q 30,90 "$work/src" "$work/xr"
+    [ "$(field xr/jpegxr-30 bytes)" -lt "$(field xr/jpegxr-90 bytes)" ] || fail 'JPEG XR: qualities of no effect'
+    expect 0 dl2-quality --quiet --decoder "jpegxr=$xr" --csv "$work/q.csv" "$work/src" "$work/xr/jpegxr-90"
+    is "$(grep -c ',scored,' "$work/q.csv")" 20 "images of JPEG XR"
+else
+    echo 'not tried: JPEG XR (PyPI: imagecodecs, numpy)'
+fi
 
 # ---- Whatever ends the program ends those that stay
 for signal in TERM KILL; do
