@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* argp wants a number per option: its letter where it has one, else one above all letters. */
 enum {
@@ -126,10 +127,14 @@ static void suggest(const struct rows *rows, const char *name, unsigned command,
             best = option;
     }
     *text = '\0';
-    if (best)
-        snprintf(text, size, "; did you mean %s%s%s%s (%.*s)?", roles ? "" : "--", best->name,
-                 best->metavar && !roles ? "=" : "", best->metavar && !roles ? best->metavar : "",
-                 (int)strcspn(best->help, ",:;("), best->help);
+    if (!best)
+        return;
+    size_t length = strcspn(best->help, ",:;(");
+    while (length && best->help[length - 1] == ' ')
+        length--;
+    snprintf(text, size, "; did you mean %s%s%s%s (%.*s)?", roles ? "" : "--", best->name,
+             best->metavar && !roles ? "=" : "", best->metavar && !roles ? best->metavar : "",
+             (int)length, best->help);
 }
 
 /* ---- Values ---- */
@@ -861,20 +866,25 @@ static void print_version(const struct dl2_program *program)
 /* ---- Parsing ---- */
 
 /* The value of an option that needs none may stand among the arguments by mistake. */
-static void report_too_many(const struct parse *parse, const char *text,
-                            const struct argp_state *state)
+static _Noreturn void refuse_argument(const struct parse *parse, const char *text)
 {
-    if (parse->implied)
-        argp_error(state, "too many arguments: '%s'; a value of --%s needs the sign, as --%s=%s",
-                   DL2_SHOWN(text), parse->implied->name, parse->implied->name,
-                   parse->implied->metavar);
-    else
-        argp_error(state, "too many arguments: '%s'", DL2_SHOWN(text));
+    const struct dl2_option *implied = parse->implied;
+    exit(implied ? dl2_program_usage_error(
+                       parse->program,
+                       "too many arguments: '%s'; a value of --%s needs the sign, as --%s=%s",
+                       DL2_SHOWN(text), implied->name, implied->name, implied->metavar)
+                 : dl2_program_usage_error(parse->program, "too many arguments: '%s'",
+                                           DL2_SHOWN(text)));
+}
+
+static _Noreturn void refuse_value(const struct parse *parse, const char *name,
+                                   const struct dl2_error *error)
+{
+    exit(dl2_program_usage_error(parse->program, "--%s: %s", name, error->message));
 }
 
 /* Whether the key is an option of the program's table, which is stored then. */
-static bool parse_row(struct parse *parse, int key, const char *text,
-                      const struct argp_state *state)
+static bool parse_row(struct parse *parse, int key, const char *text)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     for (size_t i = 0; i < parse->rows.count; i++) {
@@ -886,7 +896,7 @@ static bool parse_row(struct parse *parse, int key, const char *text,
             parse->implied = row->option;
         }
         if (parse_value(row, text, &error) < 0)
-            argp_error(state, "--%s: %s", row->option->name, error.message);
+            refuse_value(parse, row->option->name, &error);
         parse->common->given[i] = true;
         return true;
     }
@@ -917,13 +927,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     struct parse *parse = state->input;
     const struct dl2_program *program = parse->program;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (parse_row(parse, key, text, state))
+    if (parse_row(parse, key, text))
         return 0;
     switch (key) {
     case KEY_JOBS: {
         const struct row row = {&jobs_option, &parse->common->jobs, 0};
         if (parse_value(&row, text, &error) < 0)
-            argp_error(state, "--jobs: %s", error.message);
+            refuse_value(parse, jobs_option.name, &error);
         parse->common->jobs_given = true;
         return 0;
     }
@@ -944,14 +954,15 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         if (!parse->command)
             refuse_command(program, text);
         if (parse->command->max_arguments && parse->count == parse->command->max_arguments)
-            report_too_many(parse, text, state);
+            refuse_argument(parse, text);
         parse->arguments[parse->count++] = text;
         return 0;
     case ARGP_KEY_END:
         if (!parse->command)
             refuse_command(program, NULL);
         if (parse->count < parse->command->min_arguments)
-            argp_error(state, "too few arguments: %s is expected", parse->command->synopsis);
+            exit(dl2_program_usage_error(program, "too few arguments: %s is expected",
+                                         parse->command->synopsis));
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -1051,6 +1062,16 @@ static void refuse_unknown(const struct parse *parse, const struct known *known,
     }
 }
 
+/* Is the word, no file that is there, about a command's name? */
+static bool is_misspelled(const struct dl2_program *program, const char *word)
+{
+    struct dl2_nearest nearest = {.given = word};
+    bool near = false;
+    for (const struct dl2_command *command = program->commands; command->name; command++)
+        near |= dl2_nearest_try(&nearest, command->name, NULL);
+    return near && access(word, F_OK) != 0;
+}
+
 /* Finds the command, the first argument, and takes it off the words. */
 static void take_command(struct parse *parse, const struct known *known, int *count, char **words)
 {
@@ -1069,6 +1090,9 @@ static void take_command(struct parse *parse, const struct known *known, int *co
                 (size_t)(*count - optind) * sizeof *words);
     else if (program->has_default)
         parse->command = program->commands;
+    if (!parse->is_named && parse->command && optind < *count &&
+        strcmp(words[optind - 1], "--") != 0 && is_misspelled(program, words[optind]))
+        refuse_command(program, words[optind]);
     *count -= parse->is_named;
     parse->common->command = parse->command ? (unsigned)(parse->command - program->commands) : 0;
 }
