@@ -1035,6 +1035,10 @@ static void refuse_word(const struct parse *parse, const struct option *known, c
         if (strncmp(known->name, name, strlen(name)) == 0)
             return; /* argp lists what it may be */
     suggest(&parse->rows, name, parse->command ? parse->command->bit : 0, 0, hint, sizeof hint);
+    for (const struct dl2_command *command = parse->program->commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            snprintf(hint, sizeof hint, "; %s is a command, and comes first: %s %s", name,
+                     parse->program->name, name);
     exit(dl2_program_usage_error(parse->program, "there is no option '--%s'%s", name, hint));
 }
 
