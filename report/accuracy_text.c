@@ -80,7 +80,7 @@ static const struct words foreign[] = {
     {"difference in accuracy", "difference in {n}", "better by"},
     {"difference,\npoints", "difference{q}", "better by{q}"},
     {"difference, points", "difference{q}", "better by{q}"},
-    {"(one training each gives no interval)", "(which has no interval)", NULL},
+    {"(too few trainings for an interval)", "(which has no interval)", NULL},
     {"a loss of %s", "a loss of %s", "to be worse by %s"},
     {"Validation accuracy", "{n}", NULL},
     {"validation accuracy, %", "{n}{c}", NULL},
@@ -119,7 +119,7 @@ static const struct words foreign[] = {
 
 /* Of networks that are evaluated as they are. */
 static const struct words as_it_is[] = {
-    {"(one training each gives no interval)", "(which has no interval)", NULL},
+    {"(too few trainings for an interval)", "(which has no interval)", NULL},
     {"was not trained on", "was not evaluated", NULL},
     {"was trained on.", "was evaluated.", NULL},
     {"trained on|", "evaluated on|", NULL},
@@ -128,7 +128,7 @@ static const struct words as_it_is[] = {
     {"or trained on", "or evaluated", NULL},
     {"or train from more seeds", "or evaluate more images", NULL},
     {" Bars are 95% intervals over seeds.", "", NULL},
-    {"One training each gives no interval.", "There is no interval.", NULL},
+    {"There are too few trainings for an interval.", "There is no interval.", NULL},
     {"mean over seeds", "mean", NULL},
 };
 

@@ -30,7 +30,7 @@ const char *dl2_change_text(const struct dl2_accuracy_kind *kind,
     const char *alone = dl2_counts_images(comparison) ? "" : ", of training alone";
     if (!isfinite(half))
         return dl2_text(
-            dl2_accuracy_words(kind, "changes by %s points (one training each gives no interval)"),
+            dl2_accuracy_words(kind, "changes by %s points (too few trainings for an interval)"),
             dl2_signed(kind, difference));
     if (difference - half > 0 || difference + half < 0)
         return dl2_text(

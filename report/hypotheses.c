@@ -97,7 +97,7 @@ static const char *change(const struct dl2_accuracy_kind *kind, double middle, d
 {
     return dl2_text("%s%s%s (%s)", dl2_signed(kind, middle), *kind->unit ? " " : "", kind->unit,
                     isfinite(half) ? dl2_text("95%% interval %s", dl2_interval(kind, middle, half))
-                                   : "no interval: one seed");
+                                   : "no interval: few seeds");
 }
 
 /* ---- H1 */

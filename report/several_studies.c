@@ -289,7 +289,7 @@ static void find_studies(const struct dl2_several_studies *several, const char *
         if (!has[i])
             continue;
         const char *lack = !isfinite(half_of(source, arch, v))
-                               ? "one training has no interval; train from several seeds"
+                               ? "too few trainings for an interval; train from more seeds"
                            : !isfinite(source->study.variants[v].ratio) ? "its size is not known"
                                                                         : NULL;
         has[i] = !lack;

@@ -143,7 +143,7 @@ static void write_notes(json_t *text, const struct dl2_accuracy_kind *kind,
             order->images ? " and the choice of images"
                           : " alone (without predictions, the choice of images is not in it)");
     else
-        dl2_block_say(text, "%s", dl2_accuracy_words(kind, "One training each gives no interval."));
+        dl2_block_say(text, "%s", dl2_accuracy_words(kind, "There are too few trainings for an interval."));
 }
 
 /* Accuracy against each metric. */

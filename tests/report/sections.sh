@@ -41,7 +41,7 @@ says "$page" "webp-50 may lose less than 0.0001 points" "What is open, and what 
 rm -r "$study/train/jpeg-10" "$study/train/jpeg-30" "$study/train/jpeg-50"
 for seed in 2 3; do rm -r "$study/train/webp-50/small/seed-$seed" "$study/train/raw/small/seed-$seed"; done
 expect 0 dl2-report "$study" -o "$page"
-says "$page" "(one training each gives no interval)"
+says "$page" "(too few trainings for an interval)"
 silent "$page" "Kendall" "Size at equal quality" "qualities in common"
 trainings
 

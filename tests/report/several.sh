@@ -129,7 +129,7 @@ said "tools, webp-50, small: its size is not known"
 said 'webp-50: its size is not known, so it cannot be recommended: expected "bytes" in tools/variants/webp-50/dl2-variant.json or tools/quality/webp-50.json'
 rm -r birds/train/*/small/seed-[23]
 expect 1 report --tolerance 2 birds flowers tools
-said "birds, jpeg-50, small: one training has no interval; train from several seeds"
+said "birds, jpeg-50, small: too few trainings for an interval; train from more seeds"
 says "$work/out" "jpeg-10 is within 2 points on all 2 datasets"
 
 # What is broken in one of them is named, and the rest counts. A folder that is none is an error.
