@@ -24,6 +24,7 @@ libreport_la_SOURCES = \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
 	report/hypotheses.c report/hypotheses.h \
+	report/image_histograms.c report/image_histograms.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
 	report/outcome_table.c report/outcome_table.h \

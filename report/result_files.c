@@ -79,6 +79,8 @@ static const struct figure {
     {VARIANT, "encode_cpu_seconds|decode_cpu_seconds", "seconds", 0, MOST},
     {VARIANT, "quantization_error", NULL, 0, MOST},
     {IMAGE, "bytes|source_bytes", "bytes", 0, MOST, true},
+    {IMAGE, "width|height|source_width|source_height", "pixels", 0, MOST, true},
+    {IMAGE, "frames|depth", NULL, 0, MOST, true},
     {QUALITY, "reference_files.lossy|of_known_quality", "files", 0, MOST, true},
     {QUALITY, "reference_files.formats.*", "files", 0, MOST, true},
     {QUALITY, "reference_files.median_quality", NULL, 1, 100},
