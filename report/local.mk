@@ -75,6 +75,7 @@ libreport_la_SOURCES = \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c \
+	report/page/timeline_panels.c report/page/timeline_panels.h \
 	report/sentence.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
