@@ -33,6 +33,7 @@ libreport_la_SOURCES = \
 	report/loaders.c report/loaders.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
+	report/machine_logs.c report/machine_logs.h \
 	report/matrix.c report/matrix.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
@@ -59,6 +60,7 @@ libreport_la_SOURCES = \
 	report/page/section_failures.c \
 	report/page/section_forecast.c \
 	report/page/section_loading.c \
+	report/page/section_machine.c \
 	report/page/section_making.c \
 	report/page/section_matrix.c \
 	report/page/section_metrics.c \

@@ -243,4 +243,27 @@ says "$work/spread.html" "jpeg-10/dl2-variant.jsonl: bytes is -1" "jpeg-20/dl2-v
     "Histograms are of 5 of the 8 variants, evenly chosen from the smallest to the largest of those that have a dl2-variant.jsonl."
 [ "$(block short jpeg-80)" = '# jpeg-80 8 0 8 3 9.5136569 0 ' ] || fail "shorter sides: $(block short jpeg-80)"
 [ "$(block short raw)" = '# raw 16 0 16 3 19.027314 0 ' ] || fail "the original's shorter sides: $(block short raw)"
+
+# ---- The machines over the study: on b two steps at once; then on a, after two hours, of which nothing is shown
+silent "$work/spread.html" "The machine over the study"
+timeline "$spread" b 1 quality 1000000 100
+timeline "$spread" b 2 train/raw/small/seed-1 1000010 140
+server=50 timeline "$spread" a 1 train/jpeg-10/small/seed-1 1007300 100
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "## The machine over the study" "[The machine b]" "[The machine a]" " 1 pause of 10 minutes or more is left out."
+grep '^[0-9]' "$work/plots/machine-1.dat" >"$work/rows"
+# Time, and percent of both processors; of 250 s in bins of 0.625. The steps; where both tell, the first one's samples count.
+printf '%s\n' '0.3125 NaN NaN NaN 0 NaN NaN NaN NaN NaN NaN NaN NaN NaN ' '100.3125 NaN NaN 50 0 NaN NaN NaN NaN 0 0 1 0 NaN ' \
+    '150.3125 NaN NaN 50 0 NaN NaN NaN NaN 0 0 0.7142857143 0 NaN ' '0 0 100 quality' '10 1 140 train' |
+    diff - "$work/rows" || fail "the machine b"
+grep '^[0-9]' "$work/plots/machine-2.dat" >"$work/rows"
+printf '%s\n' '150.3125 NaN NaN NaN 0 NaN NaN NaN NaN NaN NaN NaN NaN NaN ' '249.6875 NaN NaN 50 25 NaN NaN NaN NaN 0 0 1 0 NaN ' \
+    '150 0 100 train' | diff - "$work/rows" || fail "the machine a"
+grep -q "title 'server'" "$work/plots/machine-2.gp" || fail "the server of a is not drawn"
+! grep -q "title 'server'" "$work/plots/machine-1.gp" || fail "b had no server, and it is drawn"
+grep -q "set ytics ('quality' 0, 'train' 1)" "$work/plots/machine-1.gp" || fail "the stages have no names"
+sed -i 's/"started": [0-9]*/"started": -1/' "$spread/timelines/dl2-study-a-1.json"
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "timelines/dl2-study-a-1.json: started is -1" "[The machine b]"
+silent "$work/spread.html" "[The machine a]"
 exit 0
