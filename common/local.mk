@@ -12,6 +12,7 @@ libcommon_la_SOURCES = \
 	common/keep.c common/keep.h \
 	common/machine.c common/machine.h \
 	common/memory.c common/memory.h \
+	common/machine_log.c common/machine_log.h \
 	common/monitor.c common/monitor.h \
 	common/nearest.c common/nearest.h \
 	common/nvml.c common/nvml.h \

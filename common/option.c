@@ -4,6 +4,7 @@
 #include "common/option.h"
 
 #include "common/json.h"
+#include "common/machine_log.h"
 #include "common/memory.h"
 #include "common/nearest.h"
 #include "common/quote.h"
@@ -613,6 +614,10 @@ static char *describe(const struct parse *parse, enum view view)
                     program->name, program->name);
         else if (program->details)
             fputs(program->details, out);
+        if (view == VIEW_ALL)
+            fputs("\n\nWith DL2_TIMELINE=FOLDER in the environment it writes to FOLDER how the "
+                  "machine is used meanwhile.",
+                  out);
         if (program->topics)
             fprintf(out, "\n\n%s", program->topics);
         if (program->examples)
@@ -1101,6 +1106,18 @@ static void take_command(struct parse *parse, const struct known *known, int *co
     parse->common->command = parse->command ? (unsigned)(parse->command - program->commands) : 0;
 }
 
+/* Where DL2_TIMELINE names a folder, the program logs into it. */
+static void begin_log(const struct dl2_program *program, const struct dl2_command *command)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const char *folder = getenv("DL2_TIMELINE");
+    if (folder && *folder &&
+        dl2_machine_log_begin(folder, program->name, command ? command->name : NULL, &error) < 0) {
+        fprintf(stderr, "%s: DL2_TIMELINE: %s\n", program->name, error.message);
+        exit(DL2_EXIT_FAILED);
+    }
+}
+
 void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
                        struct dl2_common_options *common, char ***arguments, size_t *count)
 {
@@ -1135,6 +1152,7 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     free((void *)words);
     *arguments = parse.arguments;
     *count = parse.count;
+    begin_log(program, parse.command);
 }
 
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,

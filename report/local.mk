@@ -24,6 +24,7 @@ libreport_la_SOURCES = \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
 	report/hypotheses.c report/hypotheses.h \
+	report/image_histograms.c report/image_histograms.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
 	report/outcome_table.c report/outcome_table.h \
@@ -32,6 +33,7 @@ libreport_la_SOURCES = \
 	report/loaders.c report/loaders.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
+	report/machine_logs.c report/machine_logs.h \
 	report/matrix.c report/matrix.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
@@ -58,6 +60,7 @@ libreport_la_SOURCES = \
 	report/page/section_failures.c \
 	report/page/section_forecast.c \
 	report/page/section_loading.c \
+	report/page/section_machine.c \
 	report/page/section_making.c \
 	report/page/section_matrix.c \
 	report/page/section_metrics.c \
@@ -74,6 +77,7 @@ libreport_la_SOURCES = \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c \
+	report/page/timeline_panels.c report/page/timeline_panels.h \
 	report/sentence.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \

@@ -22,6 +22,7 @@
 #define SEARCH     "dl2-search/1"
 #define SURVEY     "dl2-survey/1"
 #define CROPS      "dl2-crops/2"
+#define TIMELINE   "dl2-timeline/1"
 
 #define FRACTION  "fraction"
 #define MOST      INFINITY
@@ -79,6 +80,8 @@ static const struct figure {
     {VARIANT, "encode_cpu_seconds|decode_cpu_seconds", "seconds", 0, MOST},
     {VARIANT, "quantization_error", NULL, 0, MOST},
     {IMAGE, "bytes|source_bytes", "bytes", 0, MOST, true},
+    {IMAGE, "width|height|source_width|source_height", "pixels", 0, MOST, true},
+    {IMAGE, "frames|depth", NULL, 0, MOST, true},
     {QUALITY, "reference_files.lossy|of_known_quality", "files", 0, MOST, true},
     {QUALITY, "reference_files.formats.*", "files", 0, MOST, true},
     {QUALITY, "reference_files.median_quality", NULL, 1, 100},
@@ -160,6 +163,10 @@ static const struct figure {
     {SURVEY, "duplicates.across_splits|across_classes", "groups", 0, MOST, true},
     {CROPS, "crops[].x|y", "pixels", 0, MOST, true},
     {CROPS, "crops[].width|height", "pixels", 1, 1024, true},
+    {TIMELINE, "started", "seconds", 0, MOST},
+    {TIMELINE, "machine.cores", "cores", 1, MOST, true},
+    {TIMELINE, "timeline.period_seconds", "seconds", 0, MOST},
+    {TIMELINE, "timeline.*[]", NULL, 0, MOST},
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 

@@ -36,14 +36,12 @@ double dl2_timeline_seconds(const json_t *timeline, size_t i)
     return value_at(timeline, "seconds", i);
 }
 
-double dl2_timeline_value(const struct dl2_study_run *run, const json_t *timeline,
+double dl2_timeline_value(const json_t *report, const json_t *timeline,
                           const struct dl2_timeline_figure *figure, size_t i)
 {
-    const json_t *machine = json_object_get(run->report, "machine");
+    const json_t *machine = json_object_get(report, "machine");
     const double unit = figure->unit > 0 ? figure->unit : dl2_json_get_real(machine, "cores", NAN);
     const double value = (figure->is_rate ? slope_at : value_at)(timeline, figure->column, i);
-    if (figure->of_card && dl2_study_run_shared(run))
-        return NAN;
     /* A long wait is counted when it is over. */
     return figure->is_share ? fmin(100, 100 * value) : value / unit;
 }

@@ -103,6 +103,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
         {"load-flags", given->load_flags},
         {"train-flags", o->train_flags},
         {"report-flags", o->report_flags},
+        {"timeline", o->timeline},
     };
     /* Those that have a default and were given without a value. */
     const char *const emptied[][2] = {

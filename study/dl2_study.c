@@ -174,7 +174,7 @@ static int clean(void)
     }
     struct dl2_words names = {0};
     const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study.out));
-    dl2_words_more(&names, "study-plan.json", "jobs", NULL);
+    dl2_words_more(&names, "study-plan.json", "jobs", "timelines", NULL);
     for (size_t g = 0; dl2_goal_at(g); g++)
         if (dl2_goal_at(g)->folders)
             dl2_words_add_all(&names, dl2_words_split(dl2_goal_at(g)->folders));

@@ -16,6 +16,7 @@ void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings
                                     .out = study->out,
                                     .trainers = study->trainers,
                                     .goals = goals,
+                                    .timeline = *study->options.timeline,
                                     .changed = dl2_keep_json(json_object()),
                                     .coming = dl2_keep_json(json_object())};
     for (size_t n = 0; n < study->train_on.count + 1; n++)

@@ -76,6 +76,7 @@ struct dl2_study_plan {
     const char *out;                        /* the study's folder */
     unsigned trainers;                      /* steps at once that are not alone */
     bool quiet;                             /* nothing is said of how far it is */
+    bool timeline;                          /* each step writes one to OUT/timelines */
     struct dl2_words goals;                 /* that were asked for */
     struct dl2_words runs;                  /* the trainings: "raw/resnet10/seed-1" */
     bool remakes;                           /* variants whose images were removed */

@@ -170,6 +170,7 @@ void dl2_plan_read(struct dl2_study_plan *plan, const char *out)
         .out = out,
         .trainers = (unsigned)dl2_json_get_integer(json, "trainers", 1),
         .quiet = json_is_true(json_object_get(json, "quiet")),
+        .timeline = *dl2_json_get_text(json_object_get(json, "settings"), "timeline", ""),
         .count = json_array_size(json_object_get(json, "steps")),
     };
     plan->steps = dl2_keep(plan->count + 1, sizeof(struct dl2_step *), "the steps");

@@ -104,7 +104,8 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
         &options->report_flags,    &options->decide,        &options->forecast,
         &options->budget,          &options->variants,      &options->external,
         &options->train_with,      &options->result,        &options->train_files,
-        &options->evaluate_with,   &options->weights,       &options->sensitivity_with};
+        &options->evaluate_with,   &options->weights,       &options->sensitivity_with,
+        &options->timeline};
     if (own && !options->decide) /* before what seeds it has by default */
         options->decide = own->options.decide;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

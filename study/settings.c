@@ -199,6 +199,10 @@ static const struct dl2_option own_rows[] = {
            .unset = "none; of the demo --crop-area 0.5,1 --validate-every 3"),
     PARSED("report-flags", "OPTIONS", "Further options of dl2-report", report_flags,
            dl2_setting_parse_command, .unset = "none"),
+    PARSED("timeline", "yes|no",
+           "Record how each step used its machine: processors, disks, network; the report has a "
+           "picture of it",
+           timeline, parse_yes, .unset = "no"),
     {DL2_OPTION_TEXT, "programs", 0, "FOLDER", "Folder of dl2's other programs", AT(programs),
      .unset = "beside dl2-study, or on the PATH"},
     {DL2_OPTION_TEXT, "engine", 0, "ENGINE",

@@ -22,7 +22,7 @@ struct dl2_study_options {
         *gpus, *gpus_each, *retries, *train_limit, *encode_limit;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
-    const char *programs, *engine, *checkout;
+    const char *programs, *engine, *checkout, *timeline;
     unsigned jobs; /* 0: one for each processor */
     struct dl2_goal_values {
         const char *at[DL2_MAX_GOAL_VARIABLES];

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/machine_log.h"
 #include "common/option.h"
 #include "study/progress.h"
 
@@ -97,6 +98,10 @@ int dl2_work_do(const struct dl2_study_plan *plan, const struct dl2_step *step)
         kind++;
     if (kind == sizeof works / sizeof *works)
         dl2_study_fail(DL2_EXIT_USAGE, "%s: there is no work %s", step->name, step->work);
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (plan->timeline && dl2_machine_log_begin(dl2_text("%s/timelines", plan->out), "dl2-study",
+                                                step->name, &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "TIMELINE: %s", error.message);
     const int status = works[kind].run(plan->out, step);
     if (status != DL2_EXIT_OK || !has_made_all(step))
         return DL2_EXIT_FAILED;

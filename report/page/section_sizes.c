@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the variants' sizes stand on: entropy coding, headers, and what the sources had lost. */
+/* What the variants' sizes stand on: entropy coding, headers, what the sources had lost, and how
+ * they spread over the images. */
+#include "common/file.h"
 #include "common/json.h"
+#include "common/keep.h"
+#include "report/image_histograms.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -91,11 +95,119 @@ static void write_sources(json_t *text, const json_t *files)
                             "loss would be larger. ");
 }
 
-void dl2_section_sizes(const struct dl2_page *page, json_t *section)
+/* ---- Histograms */
+
+enum { MAX_DRAWN = 7, HISTOGRAM_HEIGHT = 240 }; /* variants, beside the original */
+
+static const struct {
+    const char *name, *title, *axis;
+    bool of_resized; /* drawn where a variant is: all others have the original's */
+} histograms[DL2_IMAGE_FIGURES] = {
+    [DL2_IMAGE_BYTES] = {"bytes", "Bytes of an image", "bytes", false},
+    [DL2_IMAGE_BITS_PER_PIXEL] = {"bits-per-pixel", "Compression of an image", "bits per pixel",
+                                  false},
+    [DL2_IMAGE_SHORT] = {"short", "Shorter side of an image", "pixels", true},
+};
+
+struct drawn {
+    const struct dl2_study_variant *variant;
+    struct dl2_image_histogram own[DL2_IMAGE_FIGURES], source[DL2_IMAGE_FIGURES];
+};
+
+/* The variants that have a list of their images, by their bytes; kept. */
+static const struct dl2_study_variant **sort_listed(const struct dl2_study *study, size_t *count)
 {
-    const struct dl2_study *study = page->study;
+    const struct dl2_study_variant **sorted =
+        dl2_keep(study->variant_count + 1, sizeof *sorted, "the variants");
+    *count = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_study_variant *variant = &study->variants[v];
+        size_t i = *count;
+        if (!variant->list_path || !dl2_is_file(variant->list_path))
+            continue;
+        for (; i > 0 && sorted[i - 1]->bytes > variant->bytes; i--)
+            sorted[i] = sorted[i - 1];
+        sorted[i] = variant;
+        ++*count;
+    }
+    return sorted;
+}
+
+/* Reads those that are drawn, from the smallest to the largest; kept. */
+static struct drawn *read_drawn(const struct dl2_study *study, json_t *section, size_t *count)
+{
+    size_t listed;
+    const struct dl2_study_variant **sorted = sort_listed(study, &listed);
+    const size_t wanted = listed < MAX_DRAWN ? listed : MAX_DRAWN;
+    struct drawn *drawn = dl2_keep(wanted + 1, sizeof *drawn, "the histograms");
+    *count = 0;
+    for (size_t i = 0; i < wanted; i++) {
+        struct dl2_error why = DL2_ERROR_INIT;
+        struct drawn *one = &drawn[*count];
+        *one = (struct drawn){.variant = sorted[wanted > 1 ? i * (listed - 1) / (wanted - 1) : 0]};
+        if (dl2_image_histograms_read(one->variant->list_path, one->own, one->source, &why) < 0)
+            dl2_block_text(section, "warning", "%s", why.message);
+        else
+            ++*count;
+    }
+    const size_t made =
+        study->variant_count - (dl2_study_find(study, "raw") < study->variant_count);
+    if (*count && *count < made)
+        dl2_block_text(section, "note",
+                       "Histograms are of %zu of the %zu variants, evenly chosen from the smallest "
+                       "to the largest%s.",
+                       *count, made,
+                       listed < made ? " of those that have a dl2-variant.jsonl" : "");
+    return drawn;
+}
+
+/* A step from each bin that has images, or follows one that has, to the next bin. */
+static void plot_steps(struct dl2_plot *plot, const char *name, size_t i, size_t count,
+                       const struct dl2_image_histogram *histogram)
+{
+    const struct dl2_curve look = dl2_part_variant_curve(plot, name, i, count);
+    char clean[256];
+    double before = 0;
+    dl2_plot_block(plot, name);
+    for (size_t bin = 0; bin < DL2_IMAGE_BINS; bin++) {
+        const double images = histogram->images[bin];
+        if (images > 0 && before == 0) /* the step up */
+            dl2_plot_data(plot, "%.8g 0\n", dl2_image_bin(bin));
+        if (images > 0 || before > 0)
+            dl2_plot_data(plot, "%.8g %.0f\n", dl2_image_bin(bin), images);
+        before = images;
+    }
+    dl2_plot_curve(plot, "using 1:2 with steps linecolor rgb '%s' linewidth 2 %s%s title '%s'",
+                   look.color, look.dash ? "dashtype " : "", look.dash ? look.dash : "",
+                   dl2_plot_plain(dl2_part_variant_name(name), clean, sizeof clean));
+}
+
+static void plot_histogram(struct dl2_part_figures *figures, enum dl2_image_figure figure,
+                           const struct drawn *drawn, size_t count)
+{
+    size_t longest = strlen("original");
+    bool is_resized = false;
+    for (size_t i = 0; i < count; i++) {
+        longest =
+            strlen(drawn[i].variant->name) > longest ? strlen(drawn[i].variant->name) : longest;
+        is_resized |= drawn[i].variant->resized;
+    }
+    if (!count || (histograms[figure].of_resized && !is_resized))
+        return;
+    struct dl2_plot plot = dl2_plot_begin(histograms[figure].title, "start-of-the-bin images",
+                                          HISTOGRAM_HEIGHT, "images-%s", histograms[figure].name);
+    dl2_plot_axes(&plot, histograms[figure].axis, "images");
+    dl2_plot_key(&plot, count + 1, longest);
+    dl2_plot_script(&plot, "set logscale x 2\nset xrange [] noextend\nset yrange [0:]\n");
+    plot_steps(&plot, "raw", 0, count, &drawn[0].source[figure]);
+    for (size_t i = 0; i < count; i++)
+        plot_steps(&plot, drawn[i].variant->name, i, count, &drawn[i].own[figure]);
+    dl2_part_figure(figures, &plot, NULL);
+}
+
+static void write_table(const struct dl2_study *study, json_t *section)
+{
     json_t *table = NULL;
-    dl2_block_set(section, "heading", "What the sizes stand on");
     for (size_t v = 0; v < study->variant_count; v++) {
         if (!dl2_study_starts_codec(study, v))
             continue;
@@ -119,4 +231,15 @@ void dl2_section_sizes(const struct dl2_page *page, json_t *section)
         "container. Ranges are over the qualities. ");
     name_headers(text, study);
     write_sources(text, json_object_get(study->quality, "reference_files"));
+}
+
+void dl2_section_sizes(const struct dl2_page *page, json_t *section)
+{
+    struct dl2_part_figures figures = {.page = page, .parent = section};
+    size_t count;
+    dl2_block_set(section, "heading", "What the sizes stand on");
+    write_table(page->study, section);
+    const struct drawn *drawn = read_drawn(page->study, section, &count);
+    for (int figure = 0; figure < DL2_IMAGE_FIGURES; figure++)
+        plot_histogram(&figures, (enum dl2_image_figure)figure, drawn, count);
 }

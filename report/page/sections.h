@@ -38,6 +38,7 @@
     X(regimens)                                                                                    \
     X(loading)                                                                                     \
     X(timelines)                                                                                   \
+    X(machine)                                                                                     \
     X(survey)                                                                                      \
     X(failures)                                                                                    \
     X(making)

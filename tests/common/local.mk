@@ -6,5 +6,5 @@ tests_common_test_common_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_common_test_common_LDADD = libpixels.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/common/test_common
 endif
-TESTS += tests/common/card.sh tests/common/completion.sh tests/common/hints.sh tests/common/streams.sh
-EXTRA_DIST += tests/common/card.sh tests/common/completion.sh tests/common/hints.sh tests/common/streams.sh tests/common/fake_nvml.c
+TESTS += tests/common/card.sh tests/common/completion.sh tests/common/hints.sh tests/common/streams.sh tests/common/timeline.sh
+EXTRA_DIST += tests/common/card.sh tests/common/completion.sh tests/common/hints.sh tests/common/streams.sh tests/common/timeline.sh tests/common/fake_nvml.c

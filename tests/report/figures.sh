@@ -18,7 +18,8 @@ PLACES = {"dl2-variant/1": "variants/v{}/dl2-variant.json", "dl2-quality/1": "qu
           "dl2-load/1": "load/v{}.json", "dl2-experiment/1": "train/raw/net/seed-{}/experiment_report.json",
           "dl2-rate/1": "throughput/net/raw/round-{}.json",
           "dl2-evaluation/1": "train/raw/net/seed-{}/evaluation/evaluation_report.json",
-          "dl2-search/1": "search.json", "dl2-survey/1": "survey.json", "dl2-crops/2": "crops/crops.json"}
+          "dl2-search/1": "search.json", "dl2-survey/1": "survey.json", "dl2-crops/2": "crops/crops.json",
+          "dl2-timeline/1": "timelines/t{}.json"}
 
 def nest(field, value, beside):
     """The JSON that has `value` at `field`, and the way to it in messages."""

@@ -27,16 +27,13 @@ static const char *const folders[] = {"variants/jpeg-50",
                                       "crops",
                                       ".",
                                       "train/jpeg-10/a/seed-1",
+                                      "variants/jpeg-25",
+                                      "timelines",
                                       "report"};
-static const char *const names[] = {"dl2-variant.json",
-                                    "jpeg-50.json",
-                                    "jpeg-50.json",
-                                    "experiment_report.json",
-                                    "evaluation_report.json",
-                                    "crops.json",
-                                    "survey.json",
-                                    "experiment_report.json",
-                                    "plan.json"};
+static const char *const names[] = {
+    "dl2-variant.json",       "jpeg-50.json",       "jpeg-50.json", "experiment_report.json",
+    "evaluation_report.json", "crops.json",         "survey.json",  "experiment_report.json",
+    "dl2-variant.jsonl",      "dl2-study-a-1.json", "plan.json"};
 enum { KINDS = sizeof names / sizeof *names };
 
 static const struct {
@@ -48,6 +45,10 @@ static const struct {
     {"train/jpeg-25/convnet/seed-1", "experiment_report.json",
      "{\"schema\": \"dl2-experiment/1\", \"completed\": true, \"final\": [{\"name\": "
      "\"jpeg-25\", \"images\": 9, \"top1\": 0.5}]}"},
+    {"variants/jpeg-25", "dl2-variant.json",
+     "{\"schema\": \"dl2-variant/1\", \"variant\": \"jpeg-25\", \"codec\": \"jpeg\", \"quality\": "
+     "25, "
+     "\"options\": {\"resize\": {\"short\": 8}}}"},
     {"train/raw/convnet/seed-1/evaluation", "evaluation_report.json",
      "{\"schema\": \"dl2-evaluation/1\", \"val\": [{\"name\": \"data\", \"top1\": 0.5}]}"},
     {"train/raw/a/seed-1", "experiment_report.json",

@@ -19,10 +19,14 @@ cat >"$study/train/jpeg-10/a/seed-1/experiment_report.json" <<JSON
 {"schema": "dl2-experiment/1", "completed": true, "final": [{"name": "jpeg-10", "value": 0.25, "outcomes": "o.csv",
  "metric": {"name": "mAP", "unit": "fraction", "higher_is_better": true}, "resamples": [$resamples]}]}
 JSON
+echo '{"key": "train/1", "bytes": 64, "source_bytes": 1024, "width": 12, "height": 8, "source_width": 24, "source_height": 16}' \
+    >"$study/variants/jpeg-25/dl2-variant.jsonl"
+timeline "$study" a 1 train/raw 1000 100
 for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \
     train/jpeg-50/convnet/seed-1/experiment_report.json \
     train/jpeg-25/convnet/seed-1/evaluation/evaluation_report.json crops/crops.json survey.json \
-    train/jpeg-10/a/seed-1/experiment_report.json report/plan.json; do
+    train/jpeg-10/a/seed-1/experiment_report.json variants/jpeg-25/dl2-variant.jsonl \
+    timelines/dl2-study-a-1.json report/plan.json; do
     first="\\$(printf %03o $kind)"
     { printf "$first"; cat "$study/$file"; } >"$work/corpus/$kind-whole" || fail "no $file"
     # The right schema, and everything else of another type than expected.

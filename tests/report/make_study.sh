@@ -134,6 +134,17 @@ evaluation() {
     } >"$evaluated/evaluation_report.json"
 }
 
+# timeline FOLDER HOST PID STEP START SECONDS: two samples, of a machine that was half busy and read 100 MB between them
+timeline() {
+    mkdir -p "$1/timelines"
+    cat >"$1/timelines/dl2-study-$2-$3.json" <<JSON
+{"schema": "dl2-timeline/1", "program": "dl2-study", "command": "$4", "host": "$2", "started": $5, "machine": {"cores": 2}, "complete": true,
+ "timeline": {"period_seconds": 1, "seconds": [0, $6], "cpu_percent": [7, 7], "rss_bytes": [1e9, 1e9], "machine_cpu_percent": [null, 100],
+              "server_cpu_percent": [0, ${server:-0}], "machine_disk_read_bytes": [0, 1e8], "machine_disk_write_bytes": [0, 0],
+              "network_received_bytes": [0, 0], "network_sent_bytes": [0, 0], "disk_read_bytes": [0, 0], "disk_write_bytes": [0, 0]}}
+JSON
+}
+
 # survey FOLDER: of 9 images
 survey() {
     cat >"$1/survey.json" <<JSON

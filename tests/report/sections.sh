@@ -215,4 +215,55 @@ crops "$study" 56000 $(for q in 10 20 30 40 50 60 70 80 90 95; do echo jpeg-$q w
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "Images take up to 3 MB of this page; there was no room for: worst by SSIM, PSNR RGB. They lie in"
 [ "$(wc -c <"$page")" -lt 3500000 ] || fail "the page has $(wc -c <"$page") bytes"
+
+# ---- Histograms of the images of original and variants: of eight variants seven
+spread=$work/spread
+for q in 10 20 30 40 50 60 70 80; do
+    variant "$spread" jpeg-$q jpeg $q ${q}000 30 0.9 3000
+    for image in 1 2 3; do
+        echo '{"key": "train/'$image'", "bytes": '$((q * 64 / 10))', "source_bytes": 1024, "width": 16, "height": 16}'
+    done >"$spread/variants/jpeg-$q/dl2-variant.jsonl"
+done
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "Histograms are of 7 of the 8 variants, evenly chosen from the smallest to the largest."
+silent "$work/spread.html" "dl2-variant.jsonl"
+block() { sed -n "/^# $2\$/,/^\$/p" "$work/plots/images-$1.dat" | sed '/^$/d' | tr '\n' ' '; }
+[ "$(block bytes raw)" = '# raw 1024 0 1024 3 1217.7481 0 ' ] || fail "the original's bytes: $(block bytes raw)"
+[ "$(block bytes jpeg-10)" = '# jpeg-10 64 0 64 3 76.109255 0 ' ] || fail "jpeg-10's bytes: $(block bytes jpeg-10)"
+[ "$(block bits-per-pixel jpeg-10)" = '# jpeg-10 2 0 2 3 2.3784142 0 ' ] || fail "jpeg-10's bits per pixel"
+[ "$(grep -c '^# jpeg-' "$work/plots/images-bytes.dat")" = 7 ] || fail "not seven variants"
+[ ! -e "$work/plots/images-short.dat" ] || fail "sizes are drawn, and no variant is resized"
+sed -i 's/"options": {}/"options": {"resize": {"short": 8}}/' "$spread/variants/jpeg-80/dl2-variant.json"
+sed -i 's/"width": 16, "height": 16/"width": 12, "height": 8, "source_width": 24, "source_height": 16/' "$spread/variants/jpeg-80/dl2-variant.jsonl"
+echo '{"key": "train/4", "bytes": -1}' >>"$spread/variants/jpeg-10/dl2-variant.jsonl"
+printf '{"key": "tra' >>"$spread/variants/jpeg-20/dl2-variant.jsonl"
+rm "$spread/variants/jpeg-30/dl2-variant.jsonl"
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "jpeg-10/dl2-variant.jsonl: bytes is -1" "jpeg-20/dl2-variant.jsonl: line 4 is not a JSON object" \
+    "Histograms are of 5 of the 8 variants, evenly chosen from the smallest to the largest of those that have a dl2-variant.jsonl."
+[ "$(block short jpeg-80)" = '# jpeg-80 8 0 8 3 9.5136569 0 ' ] || fail "shorter sides: $(block short jpeg-80)"
+[ "$(block short raw)" = '# raw 16 0 16 3 19.027314 0 ' ] || fail "the original's shorter sides: $(block short raw)"
+
+# ---- The machines over the study: on b two steps at once; then on a, after two hours, of which nothing is shown
+silent "$work/spread.html" "The machine over the study"
+timeline "$spread" b 1 quality 1000000 100
+timeline "$spread" b 2 train/raw/small/seed-1 1000010 140
+server=50 timeline "$spread" a 1 train/jpeg-10/small/seed-1 1007300 100
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "## The machine over the study" "[The machine b]" "[The machine a]" " 1 pause of 10 minutes or more is left out."
+grep '^[0-9]' "$work/plots/machine-1.dat" >"$work/rows"
+# Time, and percent of both processors; of 250 s in bins of 0.625. The steps; where both tell, the first one's samples count.
+printf '%s\n' '0.3125 NaN NaN NaN 0 NaN NaN NaN NaN NaN NaN NaN NaN NaN ' '100.3125 NaN NaN 50 0 NaN NaN NaN NaN 0 0 1 0 NaN ' \
+    '150.3125 NaN NaN 50 0 NaN NaN NaN NaN 0 0 0.7142857143 0 NaN ' '0 0 100 quality' '10 1 140 train' |
+    diff - "$work/rows" || fail "the machine b"
+grep '^[0-9]' "$work/plots/machine-2.dat" >"$work/rows"
+printf '%s\n' '150.3125 NaN NaN NaN 0 NaN NaN NaN NaN NaN NaN NaN NaN NaN ' '249.6875 NaN NaN 50 25 NaN NaN NaN NaN 0 0 1 0 NaN ' \
+    '150 0 100 train' | diff - "$work/rows" || fail "the machine a"
+grep -q "title 'server'" "$work/plots/machine-2.gp" || fail "the server of a is not drawn"
+! grep -q "title 'server'" "$work/plots/machine-1.gp" || fail "b had no server, and it is drawn"
+grep -q "set ytics ('quality' 0, 'train' 1)" "$work/plots/machine-1.gp" || fail "the stages have no names"
+sed -i 's/"started": [0-9]*/"started": -1/' "$spread/timelines/dl2-study-a-1.json"
+expect 0 dl2-report "$spread" -o "$work/spread.html"
+says "$work/spread.html" "timelines/dl2-study-a-1.json: started is -1" "[The machine b]"
+silent "$work/spread.html" "[The machine a]"
 exit 0

@@ -74,15 +74,18 @@ accuracies() {
     (cd "$1" && grep -E '"(top1|loss|train_bytes)":' $(find train -name experiment_report.json | LC_ALL=C sort))
 }
 expect 0 study QUALITIES=50 OUT=here
-expect 0 study QUALITIES=50 OUT=by-slurm ENGINE=slurm TRAINERS=2
+expect 0 study QUALITIES=50 OUT=by-slurm ENGINE=slurm TRAINERS=2 TIMELINE=yes
 accuracies here >made && accuracies by-slurm >submitted || fail "no trainings"
 diff made submitted || fail "Slurm's trainings are others"
 grep -q "The report: $work/by-slurm/report/report.html" out || fail "no answer"
+grep -h '"command": ' by-slurm/timelines/*.json | sed 's/.*: "//; s/",//' | LC_ALL=C sort >logged
+sed -n 's/^      "name": "\(.*\)",/\1/p' by-slurm/study-plan.json | LC_ALL=C sort >steps
+[ -s steps ] && diff steps logged || fail "jobs have no timelines"
 grep -q ' steps done$' err || fail "no progress: $(cat err)"
 is "$(wc -l <by-slurm/jobs/train)" 4 "the array of trainings"
 touch mark
 sleep 0.05
-expect 0 study QUALITIES=50 OUT=by-slurm ENGINE=slurm TRAINERS=2
+expect 0 study QUALITIES=50 OUT=by-slurm ENGINE=slurm TRAINERS=2 TIMELINE=yes
 [ -z "$(find by-slurm/train by-slurm/report -newer mark -name '*.json')" ] || fail "made again"
 
 # ---- Trainings before and behind what others need, in a folder of any name

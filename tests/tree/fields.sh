@@ -13,7 +13,7 @@ for split in train val; do
 done
 cd "$work" || exit 99
 expect 0 dl2-transcode --quiet --codec jpeg --q 20,60 --resize-shorter 16,full data study/variants
-expect 0 dl2-transcode --quiet survey --json study/survey.json data
+DL2_TIMELINE=timelines expect 0 dl2-transcode --quiet survey --json study/survey.json data
 expect 0 dl2-transcode --quiet fit-tables --input-size 16 data tables.json
 for name in jpeg-20 jpeg-60; do
     expect 0 dl2-quality --quiet --json study/quality/$name.json data study/variants/$name
