@@ -80,6 +80,8 @@ struct dl2_reader {
     /* As dl2_dataset_fit(). NULL: where the samples lie, nothing trains. */
     int (*fit)(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
                struct dl2_bytes *out, struct dl2_error *error);
+    int (*check_fit)(const struct dl2_dataset *dataset, char version[DL2_FIT_VERSION_BYTES],
+                     struct dl2_error *error); /* of a table, with fit() */
     /* Appends to `out` what changes with the samples though struct dl2_sample does not tell. NULL:
      * mtime_ns of the samples does. */
     int (*version)(const struct dl2_dataset *dataset, struct dl2_bytes *out,

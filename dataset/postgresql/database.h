@@ -108,6 +108,8 @@ struct dl2_database_pool;
 int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,
                              struct dl2_database_pool **out, struct dl2_error *error);
 void dl2_database_pool_destroy(struct dl2_database_pool *pool);
+/* What messages name it as; lives as long as the pool. */
+const char *dl2_database_pool_what(const struct dl2_database_pool *pool);
 
 /*
  * Hands over a connection for this thread alone, to be put back, as lost if it is of no more use.
