@@ -139,11 +139,13 @@ struct dl2_database_query {
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
                       PGresult **result, struct dl2_error *error);
 
-/* ---- postgresql_write.c, postgresql_facts.c */
+/* ---- postgresql_write.c, postgresql_facts.c, postgresql_parts.c */
 
 struct dl2_sink;
 struct dl2_facts_store;
+struct dl2_parts_store;
 extern const struct dl2_sink dl2_database_sink;
 extern const struct dl2_facts_store dl2_database_facts;
+extern const struct dl2_parts_store dl2_database_parts;
 
 #endif

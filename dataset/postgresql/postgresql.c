@@ -463,5 +463,6 @@ const struct dl2_container dl2_container_postgresql = {
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,
     .facts = &dl2_database_facts,
+    .parts = &dl2_database_parts,
     .read_groups = dl2_postgresql_read_groups,
 };
