@@ -13,6 +13,7 @@
 #include "dataset/server_fit.h"
 #include "dataset/sidecars.h"
 #include "dataset/split.h"
+#include "dataset/write/parts_place.h"
 
 #include "common/json.h"
 #include "remote/remote.h"
@@ -80,6 +81,8 @@ struct dl2_reader {
     /* As dl2_dataset_fit(). NULL: where the samples lie, nothing trains. */
     int (*fit)(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
                struct dl2_bytes *out, struct dl2_error *error);
+    int (*check_fit)(const struct dl2_dataset *dataset, char version[DL2_FIT_VERSION_BYTES],
+                     struct dl2_error *error); /* of a table, with fit() */
     /* Appends to `out` what changes with the samples though struct dl2_sample does not tell. NULL:
      * mtime_ns of the samples does. */
     int (*version)(const struct dl2_dataset *dataset, struct dl2_bytes *out,
@@ -147,6 +150,7 @@ struct dl2_container {
     const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
     const struct dl2_sink *sink;           /* NULL if it is written as files or shards */
     const struct dl2_facts_store *facts;   /* NULL: they are files; else probe() is there, too */
+    const struct dl2_parts_store *parts;   /* NULL: files or objects; likewise */
     /* As dl2_group_column_read(). NULL: it has no columns; else probe() is there, too. */
     int (*read_groups)(const char *address, struct dl2_bytes *lines, struct dl2_error *error);
 };

@@ -502,15 +502,26 @@ bool dl2_dataset_can_fit(const struct dl2_dataset *dataset)
     return dataset->container->reader->fit;
 }
 
+int dl2_dataset_check_fit(const struct dl2_dataset *dataset, char version[DL2_FIT_VERSION_BYTES],
+                          struct dl2_error *error)
+{
+    return dataset->container->reader->check_fit(dataset, version, error);
+}
+
 int dl2_dataset_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_server_fit own = *fit;
     DL2_AUTO_FREE uint32_t *rows = NULL;
+    DL2_AUTO_FREE int32_t *labels = NULL;
     DL2_TRY(DL2_NEW(&rows, fit->count, "rows", error));
-    for (size_t i = 0; i < fit->count; i++)
+    DL2_TRY(DL2_NEW(&labels, fit->count, "rows", error));
+    for (size_t i = 0; i < fit->count; i++) {
         rows[i] = (uint32_t)dl2_reader_number(dataset, fit->numbers[i]);
+        labels[i] = dl2_reader_entry(dataset, rows[i]).sample.label;
+    }
     own.rows = rows;
+    own.labels = labels;
     return dataset->container->reader->fit(dataset, &own, out, error);
 }
 

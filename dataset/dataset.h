@@ -215,7 +215,8 @@ void dl2_dataset_close(struct dl2_dataset *dataset);
  * Classes are joined by name: those of the first keep their numbers, and new names follow in the
  * order of the datasets; a message names them. A key is that of its dataset behind the dataset's
  * name (dl2_dataset_variant_name()), "photos/train/rose/0017"; of several datasets of one name the
- * second is called NAME-2. There are sidecars if all have some, and no partitions of tables.
+ * second is called NAME-2. There are sidecars if all have some. Joined tables of databases are the
+ * joined one's partitions.
  *
  * DL2_ERR_ARGUMENT for datasets of several kinds, for volumes of other channels, for classes with
  * names beside classes that are numbers or none, for the same samples twice (by names, labels,
@@ -524,8 +525,9 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
                       size_t *count);
 
 /*
- * The partitions that the samples of a partitioned table of a database lie in, by their names: 0 if
- * there are fewer than two, and after dl2_dataset_select(). The samples of one, ascending.
+ * The partitions that the samples of a partitioned table of a database lie in, by their names, or
+ * the tables that are joined: 0 if there are fewer than two, and after dl2_dataset_select(). The
+ * samples of one, ascending.
  */
 unsigned dl2_dataset_partitions(const struct dl2_dataset *dataset);
 const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigned partition,

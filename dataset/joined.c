@@ -154,6 +154,33 @@ static bool joined_cuts(const struct dl2_dataset *dataset, size_t number, struct
     return reader->cuts && reader->cuts(member->dataset, number, cuts);
 }
 
+static uint32_t joined_table(const struct dl2_dataset *dataset, size_t number)
+{
+    return (uint32_t)(find_member(dataset, &number) - joined_of(dataset)->members);
+}
+
+static int joined_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
+                      struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_server_fit own = *fit;
+    const struct member *member = NULL;
+    DL2_AUTO_FREE uint32_t *rows = NULL;
+    DL2_TRY(DL2_NEW(&rows, fit->count, "rows", error));
+    for (size_t i = 0; i < fit->count; i++) {
+        size_t number = fit->rows[i];
+        const struct member *found = find_member(dataset, &number);
+        member = member ? member : found;
+        rows[i] = (uint32_t)number;
+        if (found != member)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s and %s: one query cannot train on rows of both", member->path,
+                                 found->path);
+    }
+    own.rows = rows;
+    return member ? reader_of(member)->fit(member->dataset, &own, out, error)
+                  : dl2_error_set(error, DL2_ERR_ARGUMENT, "no rows to train on");
+}
+
 static int joined_version(const struct dl2_dataset *dataset, struct dl2_bytes *out,
                           struct dl2_error *error)
 {
@@ -191,6 +218,8 @@ static const struct dl2_reader joined_reader = {
     .locate = joined_locate,
     .verify = joined_verify,
     .cuts = joined_cuts,
+    .table = joined_table,
+    .fit = joined_fit,
 };
 
 /* ---- What may be joined */
@@ -538,6 +567,8 @@ static int add_member(struct dl2_dataset *dataset, size_t number, struct dl2_dat
     dataset->label_folders |= from->label_folders;
     if (reader_of(member)->version)
         joined->reader.version = joined_version;
+    if (!reader_of(member)->fit)
+        joined->reader.fit = NULL;
     if (reader_of(member)->read_sidecar)
         return DL2_OK;
     joined->reader.read_sidecar = NULL;
@@ -572,6 +603,8 @@ static int join(struct dl2_dataset *dataset, struct dl2_dataset *const *members,
         dataset->name_count = dataset->count;
     }
     DL2_TRY(join_classes(dataset, error));
+    dataset->tables = joined->reader.fit ? (unsigned)count : 0; /* all are tables */
+    DL2_TRY(dl2_choose_partitions(dataset, error));
     DL2_TRY(tell_layout(dataset, error));
     return tell_classes(dataset, error);
 }

@@ -36,6 +36,7 @@ libdataset_la_SOURCES = \
 	dataset/packed/tar_members.c dataset/packed/tar_members.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
 	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
+	dataset/write/parts_place.c dataset/write/parts_place.h \
 	dataset/write/store_place.c dataset/write/store_place.h \
 	dataset/write/variant_facts.c dataset/write/variant_facts.h \
 	dataset/write/write_place.c dataset/write/write_place.h \
@@ -48,6 +49,7 @@ libdataset_la_SOURCES += \
 	dataset/postgresql/postgresql.c dataset/postgresql/postgresql_table.h \
 	dataset/postgresql/postgresql_listing.c \
 	dataset/postgresql/postgresql_facts.c \
+	dataset/postgresql/postgresql_parts.c \
 	dataset/postgresql/postgresql_groups.c \
 	dataset/postgresql/pages.c dataset/postgresql/pages.h \
 	dataset/postgresql/postgresql_write.c

@@ -125,6 +125,10 @@ int dl2_remote_store(struct dl2_remote *remote, const char *name, const void *da
 /* The same with the bytes of a file, which nobody may change meanwhile. */
 int dl2_remote_store_file(struct dl2_remote *remote, const char *name, const char *path,
                           struct dl2_error *error);
+/* Writes an object of few bytes where there is none: 1, or 0 where there is one. A server without
+ * conditional writes (status 501) overwrites it, and another may ignore the condition. */
+int dl2_remote_store_new(struct dl2_remote *remote, const char *name, const void *data, size_t size,
+                         struct dl2_error *error);
 /* Removes an object of S3, if there is one. */
 int dl2_remote_remove(struct dl2_remote *remote, const char *name, struct dl2_error *error);
 

@@ -47,6 +47,7 @@ struct dl2_remote_transfer {
     const uint8_t *sent;
     size_t sent_size;
     const char *match; /* the object must still have this ETag; NULL: any */
+    bool is_new;       /* of what is written: it must not be there; else status 412 */
     /* Called once, on the transport's thread or in dl2_transport_submit(); it must be quick. The
      * transfer is the caller's again. */
     void (*done)(struct dl2_remote_transfer *transfer, void *context);

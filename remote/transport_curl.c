@@ -223,6 +223,8 @@ static bool prepare_headers(struct dl2_transfer_slot *slot)
     bool good = true;
     if (transfer->match && transfer->match[0] == '"')
         good = add_header(slot, "If-Match", transfer->match);
+    if (transfer->is_new)
+        good = good && add_header(slot, "If-None-Match", "*");
     /* libcurl signs this header when it is there, and sends none of its own before 8.x. */
     if (settings->credentials->key)
         good = good && add_header(slot, "x-amz-content-sha256",
@@ -334,6 +336,8 @@ static enum verdict judge_error(const struct dl2_transfer_slot *slot,
     const long code = slot->transfer->code;
     if (code == 429 || code == 503 || !strcmp(store->code, "SlowDown"))
         return SLOWER;
+    if (code == 409 && slot->transfer->is_new) /* another writes it just now */
+        return AGAIN;
     if (code == 408 || code == 500 || code == 502 || code == 504 ||
         !strcmp(store->code, "RequestTimeout") || !strcmp(store->code, "InternalError"))
         return AGAIN;

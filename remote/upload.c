@@ -214,6 +214,31 @@ int dl2_remote_store(struct dl2_remote *remote, const char *name, const void *da
     return status;
 }
 
+int dl2_remote_store_new(struct dl2_remote *remote, const char *name, const void *data, size_t size,
+                         struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    DL2_TRY(check_place(remote, error));
+    DL2_AUTO_FREE char *url = dl2_remote_url(remote, name), *what = dl2_remote_shown(remote, name);
+    struct dl2_remote_transfer transfer = {.url = url,
+                                           .what = what,
+                                           .method = "PUT",
+                                           .sent = data,
+                                           .sent_size = size,
+                                           .is_new = true,
+                                           .max_body = MAX_REPLY};
+    const int status = url && what ? dl2_remote_run(remote, &transfer, 1, &own)
+                                   : dl2_error_memory(&own, "an upload");
+    dl2_bytes_free(&transfer.body);
+    if (status < 0 && transfer.code == 501) {
+        const int plain = dl2_remote_store(remote, name, data, size, error);
+        return plain < 0 ? plain : 1;
+    }
+    if (status < 0 && transfer.code == 412)
+        return 0;
+    return status < 0 ? dl2_error_copy(error, &own) : 1;
+}
+
 int dl2_remote_store_file(struct dl2_remote *remote, const char *name, const char *path,
                           struct dl2_error *error)
 {

@@ -157,8 +157,8 @@ static const struct dl2_option options[] = {
      offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words,
      .commands = DL2_TOGETHER},
     {DL2_OPTION_FLAG, "in-database", 0, NULL,
-     "With --hop and --data postgresql://...: the server trains, by its extension dl2, and no "
-     "training image leaves it; dl2-train validates",
+     "With --hop and --data postgresql://..., one table or one a rank: the server trains, by its "
+     "extension dl2, and no training image leaves it; dl2-train validates",
      offsetof(__typeof__(settings), in_database), .commands = DL2_TOGETHER},
     {DL2_OPTION_FLAG, "task", 0, NULL,
      "With --ranks or mpirun: each rank trains one model at a time, from its beginning to its end, "

@@ -452,6 +452,10 @@ void dl2_stream_save_learnt(struct dl2_stream *stream);
 
 /* ---- in_database.c ---- */
 
+/* Can this rank's visits be trained in a database? Of several tables each rank has one, in the
+ * server of that; what is wrong names the table. Asks the rank's server alone. */
+int dl2_stream_check_database(const struct dl2_stream *stream, unsigned rank, unsigned ranks,
+                              struct dl2_error *error);
 /* What is left of a visit's training, by the database that has the images. */
 int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
 

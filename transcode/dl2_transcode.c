@@ -238,18 +238,15 @@ static int save_facts(const struct dl2_transcode_variant *variant)
 }
 
 /* Why the processes that were asked for cannot share this run, or NULL. */
-static const char *find_sharing_conflict(const struct dl2_world *world)
+static const char *find_sharing_conflict(void)
 {
-    const bool parts = arguments.share.part.count;
-    if ((parts || arguments.share.ranks || world) && !dl2_output_is_folder(options->dest))
-        return "parts and ranks need a DEST that is a folder: a table is written in one "
-               "transaction, and a store has no locks";
     if (options->time_limit > 0 &&
-        (parts || arguments.share.ranks || world || !dl2_output_is_folder(options->dest) ||
+        (arguments.share.part.count || arguments.share.ranks ||
+         !dl2_output_is_folder(options->dest) ||
          dl2_container_is_packed(options->pack.container)))
         return "--time-limit needs one process and --container folder in a folder DEST: a later "
                "run goes on with what this one leaves";
-    if (parts && options->force)
+    if (arguments.share.part.count && options->force)
         return "--force has no effect with --part, each of which would undo the others; remove the "
                "variants in DEST instead";
     return dl2_share_find_conflict(&arguments.share);
@@ -305,6 +302,9 @@ static int transcode_in_world(const struct dl2_world *world)
     const bool first = dl2_world_rank(world) == 0;
     if (dl2_select_targets(&selection, &error) < 0)
         return first ? dl2_program_usage_error(&program, "%s", error.message) : DL2_EXIT_USAGE;
+    if (world && options->time_limit > 0)
+        return first ? dl2_program_usage_error(&program, "--time-limit needs one process")
+                     : DL2_EXIT_USAGE;
     const struct dl2_codec *codec = selection.targets[0].codec;
     if (codec->video && (given("container") || !dl2_output_is_folder(options->dest)))
         return first ? dl2_program_usage_error(
@@ -346,16 +346,13 @@ static int transcode(void)
 {
     struct dl2_world *world;
     int exit_status = DL2_EXIT_FAILED;
-    const char *conflict = find_sharing_conflict(NULL);
+    const char *conflict = find_sharing_conflict();
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);
     if (dl2_share_open(&arguments.share, program.name, &world, &exit_status) != DL2_OK)
         return exit_status;
     const struct dl2_world *several = dl2_world_size(world) > 1 ? world : NULL;
-    conflict = find_sharing_conflict(several);
-    if (conflict && dl2_world_rank(world) == 0)
-        fprintf(stderr, "%s: %s\n", program.name, conflict);
-    exit_status = conflict ? DL2_EXIT_USAGE : transcode_in_world(several);
+    exit_status = transcode_in_world(several);
     dl2_world_close(world);
     return exit_status;
 }

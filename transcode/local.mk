@@ -26,6 +26,7 @@ libtranscode_la_SOURCES = \
 	transcode/target/target_curves.c \
 	transcode/target/target_search.c transcode/target/target_search.h \
 	transcode/variant/output_folder.c transcode/variant/output_folder.h \
+	transcode/variant/server_parts.c transcode/variant/server_parts.h \
 	transcode/variant/sidecar_files.c transcode/variant/sidecar_files.h \
 	transcode/variant/source_items.c transcode/variant/source_items.h \
 	transcode/variant/staged.c transcode/variant/staged.h \

@@ -7,6 +7,7 @@
 #include "ranks/world.h"
 #include "transcode/annotations.h"
 #include "transcode/transcoder.h"
+#include "transcode/variant/server_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MAX_STRAYS_NAMED = 10 };
+enum { MAX_STRAYS_NAMED = 10, DIGEST_SIZE = 48 };
 
 #define PARTS_STEM ".dl2-transcode.part"
 
@@ -118,7 +119,7 @@ static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
 static int tell_source(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *own = run->options;
-    if (run->follows) /* all has been said */
+    if (run->follows || run->told)
         return DL2_OK;
     /* Files in folders have the splits that the source's folders have. */
     dl2_dataset_tell(run->dataset, own->source, run->packed, run->progress);
@@ -145,7 +146,10 @@ static int make_digest(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(dl2_format(&text, error, "%s %s %s", variant->name, variant->container, about));
         sum = XXH3_64bits_withSeed(text, strlen(text), sum);
     }
-    snprintf(run->digest, sizeof run->digest, "%016" PRIx64 "-%u", sum, run->part.count);
+    if (run->kept)
+        snprintf(run->digest, sizeof run->digest, "%016" PRIx64, sum);
+    else
+        snprintf(run->digest, sizeof run->digest, "%016" PRIx64 "-%u", sum, run->part.count);
     return DL2_OK;
 }
 
@@ -213,8 +217,8 @@ static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
 
 static int load_variants(struct dl2_transcoder *run, struct dl2_error *error)
 {
-    const bool force =
-        run->options->force && !run->follows && dl2_world_rank(run->options->world) == 0;
+    const bool force = run->options->force && (!run->follows || run->options->staged) &&
+                       dl2_world_rank(run->options->world) == 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         struct dl2_variant *variant = &run->variants[v];
         variant->part = run->part;
@@ -222,7 +226,7 @@ static int load_variants(struct dl2_transcoder *run, struct dl2_error *error)
         variant->follows = run->follows;
         DL2_TRY(dl2_variant_load(variant, &run->source, force, error));
         const char *why = force ? NULL : dl2_variant_why_again(variant);
-        if (why && !run->follows && dl2_world_rank(run->options->world) == 0)
+        if (why && !run->follows && !run->told && dl2_world_rank(run->options->world) == 0)
             dl2_progress_message(run->progress, "%s: %s; all of it is made again", variant->root,
                                  why);
     }
@@ -645,6 +649,10 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
     DL2_TRY(dl2_world_agree(world, prepare(run, error), error));
     DL2_TRY(dl2_world_agree(world, first ? put_in_order(run, error) : DL2_OK, error));
     DL2_TRY(dl2_world_agree(world, first ? DL2_OK : load_variants(run, error), error));
+    for (size_t v = 0; run->kept && v < run->variant_count; v++)
+        run->kept[v] = run->variants[v].kept;
+    if (run->kept)
+        return make_digest(run, error);
     DL2_TRY(divide(run, error));
     int status = plan_items(run, error);
     if (status == DL2_OK)
@@ -773,12 +781,140 @@ static int transcode_parts(const struct dl2_transcode_options *options,
     return dl2_world_agree(world, status, error);
 }
 
+/* ---- Parts and ranks whose DEST is on a server */
+
+/* Which variants are there as they should be; says what there is to say about the source. `digest`
+ * is that of the run. */
+static int look_at_server(const struct dl2_server_parts *parts, bool *kept,
+                          char digest[DIGEST_SIZE], struct dl2_error *error)
+{
+    struct dl2_transcode_result nothing;
+    struct dl2_transcode_options own = *parts->options;
+    struct dl2_output_lock lock = {.fd = -1};
+    const bool first = dl2_world_rank(own.world) == 0;
+    own.world = NULL;
+    own.part = (struct dl2_work_part){0};
+    struct dl2_transcoder run = {.options = &own, .lock = &lock, .kept = kept, .told = !first};
+    const int status = run_pass(&run, &nothing, error);
+    dl2_transcode_result_free(&nothing);
+    snprintf(digest, DIGEST_SIZE, "%s-%u", run.digest, parts->part.count);
+    return status;
+}
+
+/* Makes the part of the variants that are not there in its folder, and sends it. */
+static int make_part(struct dl2_server_parts *parts, const bool *kept,
+                     struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    struct dl2_transcode_options own = *parts->options;
+    struct dl2_output_lock lock = {.fd = -1};
+    DL2_AUTO_FREE struct dl2_transcode_target *targets = NULL;
+    DL2_TRY(DL2_NEW(&targets, own.target_count, "variants", error));
+    own.target_count = 0;
+    for (size_t v = 0; v < parts->options->target_count; v++)
+        if (!kept[v])
+            targets[own.target_count++] = own.targets[v];
+    own.targets = targets;
+    DL2_TRY(dl2_server_parts_begin(parts, error));
+    own.dest = parts->folder;
+    own.world = NULL;
+    own.part = parts->part;
+    own.force = false;
+    if (dl2_dataset_is_database(parts->options->dest))
+        own.pack.container = "tar"; /* only its place in the folder */
+    struct dl2_transcoder run = {
+        .options = &own, .lock = &lock, .alone = true, .part = own.part, .told = true};
+    const int status = run_pass(&run, result, error);
+    dl2_output_unlock(&lock);
+    DL2_TRY(status);
+    for (size_t v = 0; v < result->variant_count; v++) {
+        struct dl2_transcode_variant *made = &result->variants[v];
+        free(made->path);
+        if (!(made->path = dl2_facts_place(parts->options->dest, made->name)))
+            return dl2_error_memory(error, "a variant");
+    }
+    return dl2_server_parts_send(parts, error);
+}
+
+/* Images that this process and the ranks of its world have made, of each variant: to free. */
+static int count_sent(const struct dl2_transcode_options *options, const bool *kept,
+                      const struct dl2_transcode_result *result, double **made,
+                      struct dl2_error *error)
+{
+    size_t next = 0;
+    DL2_TRY(DL2_NEW(made, options->target_count, "variants", error));
+    for (size_t v = 0; v < options->target_count; v++)
+        if (!kept[v] && next < result->variant_count)
+            (*made)[v] = (double)result->variants[next++].made;
+    return dl2_world_sum(options->world, *made, options->target_count, error);
+}
+
+/* Completes the variants if no part is missing. */
+static int end_on_server(struct dl2_server_parts *parts, const double *made,
+                         struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    struct dl2_transcode_options own = *parts->options;
+    struct dl2_output_lock lock = {.fd = -1};
+    bool elected;
+    DL2_TRY(dl2_server_parts_count(parts, &result->parts_missing, &result->first_missing,
+                                   &result->complete, &elected, error));
+    if (!elected)
+        return DL2_OK;
+    DL2_TRY(dl2_server_parts_take(parts, error));
+    own.staged = parts->folder;
+    DL2_TRY(follow(&own, &lock, made, result, error));
+    return dl2_server_parts_clear(parts, error);
+}
+
+/* `kept` are the same for all ranks. */
+static int share_on_server(struct dl2_server_parts *parts, const bool *kept, const char *digest,
+                           struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    const struct dl2_transcode_options *options = parts->options;
+    const struct dl2_world *world = options->world;
+    struct dl2_output_lock lock = {.fd = -1};
+    DL2_AUTO_FREE double *made = NULL;
+    size_t there = 0;
+    for (size_t v = 0; v < options->target_count; v++)
+        there += kept[v];
+    const bool all = there == options->target_count;
+    int status = all ? DL2_OK : dl2_server_parts_meet(parts, digest, error);
+    if (status == DL2_OK && !all)
+        status = make_part(parts, kept, result, error);
+    DL2_TRY(dl2_world_agree(world, status, error));
+    DL2_TRY(count_sent(options, kept, result, &made, error));
+    if (dl2_world_rank(world) == 0)
+        status = all ? follow(options, &lock, made, result, error)
+                     : end_on_server(parts, made, result, error);
+    return dl2_world_agree(world, status, error);
+}
+
+static int transcode_on_server(const struct dl2_transcode_options *options,
+                               struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    const struct dl2_world *world = options->world;
+    struct dl2_server_parts parts = {.options = options, .part = options->part};
+    DL2_AUTO_FREE bool *kept = NULL;
+    char digest[DIGEST_SIZE];
+    *result = (struct dl2_transcode_result){0};
+    if (world)
+        parts.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
+    DL2_TRY(DL2_NEW(&kept, options->target_count, "variants", error));
+    DL2_TRY(dl2_world_agree(world, look_at_server(&parts, kept, digest, error), error));
+    if (world) /* as rank 0 sees them */
+        DL2_TRY(world->ops->broadcast(world, 0, kept, options->target_count * sizeof *kept, error));
+    const int status = share_on_server(&parts, kept, digest, result, error);
+    dl2_server_parts_close(&parts);
+    return status;
+}
+
 int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transcode_result *result,
                   struct dl2_error *error)
 {
     struct dl2_output_lock lock = {.fd = -1};
     int status;
-    if (options->part.count || options->world) {
+    if ((options->part.count || options->world) && !dl2_output_is_folder(options->dest)) {
+        status = transcode_on_server(options, result, error);
+    } else if (options->part.count || options->world) {
         status = transcode_parts(options, &lock, result, error);
     } else {
         struct dl2_transcoder run = {.options = options, .lock = &lock};

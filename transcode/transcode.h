@@ -67,10 +67,13 @@ struct dl2_transcode_options {
     /* Seconds that the variants may take, with those of earlier runs that ended so; 0: any. Not with
      * parts or ranks, nor where `dest` is no folder. */
     double time_limit;
-    /* The images are divided by their bytes. With `part`, of all images: not with `force`, and DEST
-     * may not be a database. With `world`, of those that have to be made; NULL: one process. */
+    /* The images are divided by their bytes. With `part`, of all images: not with `force`. With
+     * `world`, of those that have to be made; NULL: one process. On a server, of all images of the
+     * variants that have to be made, in both cases. */
     struct dl2_work_part part;
     const struct dl2_world *world;
+    /* With a DEST on a server: the folder in which its parts' images wait; NULL: there are none. */
+    const char *staged;
     struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 

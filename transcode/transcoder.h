@@ -135,6 +135,10 @@ struct dl2_transcoder {
     bool joins;   /* other such parts are at work */
     bool is_done; /* there was nothing to make, for no part */
     bool follows; /* parts of this process' run have been made */
+    bool told;    /* all about the source has been said */
+    /* [variant_count] The pass only finds out which variants are there on a server, as they should
+     * be; NULL: it makes them. */
+    bool *kept;
     struct dl2_part_file part_file;
     char *parts_stem; /* of a part by itself */
     char digest[32];  /* likewise: what is to be done */

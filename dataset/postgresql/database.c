@@ -302,6 +302,11 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool)
     free(pool);
 }
 
+const char *dl2_database_pool_what(const struct dl2_database_pool *pool)
+{
+    return pool->what;
+}
+
 void dl2_database_pool_release(struct dl2_database_pool *pool, PGconn *connection, bool lost)
 {
     if (lost)

@@ -108,6 +108,8 @@ struct dl2_database_pool;
 int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,
                              struct dl2_database_pool **out, struct dl2_error *error);
 void dl2_database_pool_destroy(struct dl2_database_pool *pool);
+/* What messages name it as; lives as long as the pool. */
+const char *dl2_database_pool_what(const struct dl2_database_pool *pool);
 
 /*
  * Hands over a connection for this thread alone, to be put back, as lost if it is of no more use.
@@ -137,11 +139,13 @@ struct dl2_database_query {
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
                       PGresult **result, struct dl2_error *error);
 
-/* ---- postgresql_write.c, postgresql_facts.c */
+/* ---- postgresql_write.c, postgresql_facts.c, postgresql_parts.c */
 
 struct dl2_sink;
 struct dl2_facts_store;
+struct dl2_parts_store;
 extern const struct dl2_sink dl2_database_sink;
 extern const struct dl2_facts_store dl2_database_facts;
+extern const struct dl2_parts_store dl2_database_parts;
 
 #endif

@@ -333,18 +333,17 @@ static uint64_t postgresql_sidecar_sum(const struct dl2_dataset *dataset, size_t
 /* ---- Training in the server */
 
 /* The samples' numbers as int8[] and their labels as int4[]. */
-static int put_numbers(const struct dl2_postgresql_table *table, const struct dl2_server_fit *fit,
-                       struct dl2_bytes *numbers, struct dl2_bytes *labels, struct dl2_error *error)
+static int put_numbers(const struct dl2_server_fit *fit, struct dl2_bytes *numbers,
+                       struct dl2_bytes *labels, struct dl2_error *error)
 {
     DL2_TRY(dl2_database_put_array(numbers, DL2_OID_INT8, fit->count, error));
     DL2_TRY(dl2_database_put_array(labels, DL2_OID_INT4, fit->count, error));
     for (size_t i = 0; i < fit->count; i++) {
-        const int label = dl2_index_draft_entry(&table->draft, fit->rows[i])->label;
         DL2_TRY(dl2_database_put_number(numbers, 8, error));
         DL2_TRY(dl2_database_put_number(numbers, 0, error));
         DL2_TRY(dl2_database_put_number(numbers, fit->numbers[i], error));
         DL2_TRY(dl2_database_put_number(labels, 4, error));
-        DL2_TRY(dl2_database_put_number(labels, (uint32_t)label, error));
+        DL2_TRY(dl2_database_put_number(labels, (uint32_t)fit->labels[i], error));
     }
     return DL2_OK;
 }
@@ -394,7 +393,7 @@ static int postgresql_fit(const struct dl2_dataset *dataset, const struct dl2_se
     struct dl2_bytes arrays[] = {DL2_BYTES_INIT, DL2_BYTES_INIT, DL2_BYTES_INIT};
     int status = put_keys(table, fit->rows, fit->count, &arrays[0], error);
     if (status == DL2_OK)
-        status = put_numbers(table, fit, &arrays[1], &arrays[2], error);
+        status = put_numbers(fit, &arrays[1], &arrays[2], error);
     if (status == DL2_OK &&
         (fit->size > DL2_DATABASE_MAX_BYTES || arrays[0].size > DL2_DATABASE_MAX_BYTES ||
          arrays[1].size > DL2_DATABASE_MAX_BYTES))
@@ -407,6 +406,33 @@ static int postgresql_fit(const struct dl2_dataset *dataset, const struct dl2_se
     for (size_t i = 0; i < 3; i++)
         dl2_bytes_free(&arrays[i]);
     return status;
+}
+
+static int postgresql_check_fit(const struct dl2_dataset *dataset,
+                                char version[DL2_FIT_VERSION_BYTES], struct dl2_error *error)
+{
+    const struct dl2_postgresql_table *table = dataset->state;
+    static const char command[] =
+        "SELECT (SELECT extversion FROM pg_extension WHERE extname = 'dl2'), "
+        "to_regprocedure('dl2_fit(bytea, int, bytea, jsonb, bigint)') IS NOT NULL";
+    const struct dl2_database_query query = {.command = command};
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
+    snprintf(version, DL2_FIT_VERSION_BYTES, "%s", PQgetvalue(result, 0, 0));
+    if (*PQgetvalue(result, 0, 1))
+        return DL2_OK;
+    const char *what = dl2_database_pool_what(table->pool);
+    return *version
+               ? dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                               "%s: version %s of the extension dl2 there has no dl2_fit() as "
+                               "dl2-train needs it, or it is not in the search path: install "
+                               "dl2-train's own, then DROP EXTENSION dl2 and CREATE EXTENSION dl2",
+                               what, version)
+               : dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                               "%s: the database has no extension dl2, which trains there: "
+                               "CREATE EXTENSION dl2, after make install-postgres on its "
+                               "server",
+                               what);
 }
 
 static const struct dl2_reader postgresql_reader = {
@@ -423,6 +449,7 @@ static const struct dl2_reader postgresql_reader = {
     .version = postgresql_version,
     .table = postgresql_table,
     .fit = postgresql_fit,
+    .check_fit = postgresql_check_fit,
 };
 
 const struct dl2_container dl2_container_postgresql = {
@@ -436,5 +463,6 @@ const struct dl2_container dl2_container_postgresql = {
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,
     .facts = &dl2_database_facts,
+    .parts = &dl2_database_parts,
     .read_groups = dl2_postgresql_read_groups,
 };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # These start a server that has the extension; they skip where it was not built.
-TESTS += tests/postgres/extension.sh tests/postgres/fit.sh
-EXTRA_DIST += tests/postgres/extension.sh tests/postgres/fit.sh tests/postgres/server.sh
+TESTS += tests/postgres/extension.sh tests/postgres/fit.sh tests/postgres/fit_servers.sh
+EXTRA_DIST += tests/postgres/extension.sh tests/postgres/fit.sh tests/postgres/fit_servers.sh tests/postgres/server.sh
 # Not tests: they say themselves how to run them.
 EXTRA_DIST += tests/bench/access.sh tests/bench/kills.sh
 

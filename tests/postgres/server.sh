@@ -12,6 +12,7 @@ find_server() {
     need setpriv util-linux
 }
 
+homes= # of all servers
 # make_server: makes $home with an empty database. The server runs as $user: as root it refuses to.
 make_server() {
     user=$(id -un) as=
@@ -19,7 +20,8 @@ make_server() {
         user=nobody as="setpriv --reuid=$(id -u nobody) --regid=$(id -g nobody) --clear-groups"
     fi
     home=$(mktemp -d /tmp/dl2-pg.XXXXXX) || exit 99 # a socket's path must be short
-    trap '$as "$server/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1; rm -rf "$home" "$work"' EXIT
+    homes="$homes $home"
+    trap 'for home in $homes; do $as "$server/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1; rm -rf "$home"; done; rm -rf "$work"' EXIT
     chown "$user" "$home"
     (cd / && $as "$server/initdb" -D "$home/data" -A trust -U dl2 -E UTF8 --locale=C -N >"$home/out" 2>&1) ||
         skip "initdb fails here: $(tail -n 1 "$home/out")"
@@ -65,6 +67,18 @@ start_extension() {
         [ -e "$home/root$file" ] || ln -s "$file" "$home/root$file"
     done
     chmod -R a+rX "$home/root"
-    start_server -p "$home/root$bindir/postgres"
+    postgres=$home/root$bindir/postgres
+    start_server -p "$postgres"
     sql "create extension dl2"
 }
+# start_beside: starts one more server that has the extension; $beside is its $home. on HOME COMMAND...: a function
+# above, for the server of that home.
+start_beside() {
+    first=$home
+    make_server
+    beside=$home
+    start_server -p "$postgres"
+    sql "create extension dl2"
+    home=$first
+}
+on() (home=$1; shift; "$@")

@@ -141,8 +141,6 @@ refused 2 'add --container=tar' copy s3://bucket/made/other
 refused 2 'add --container=tar' --q=50 s3://bucket/made/other
 refused 2 'can only be read' --q=50 --container=tar "$endpoint/x"
 refused 2 '--prune has no effect' --q=50 --container=tar --prune s3://bucket/made/other
-refused 2 'a store has no locks' --q=50 --container=tar --part=1/2 s3://bucket/made/other
-refused 2 'a store has no locks' --q=50 --container=tar --ranks=2 s3://bucket/made/other
 refused 2 'is in the way' copy --container=tar s3://bucket/data/folder
 refused 2 'can only be read' copy --container=tar "$endpoint/x"
 refused 2 NoSuchBucket copy --container=tar s3://none/x
@@ -297,6 +295,44 @@ for wanted in 1 0; do
     said "$work/bad/rose/2.ppm"
     is "$(made)" "jpeg-50 $wanted/1 " 'a variant with an image that fails'
 done
+
+# Parts and ranks, which see no folder in common: the images and lines of one process, and nothing besides
+lines() { objects show "$1/dl2-variant.jsonl" | sed 's/"[a-z_]*cpu_seconds": *[-0-9.e]*,*//g'; }
+like_one() { # WHAT PREFIX
+    for name in jpeg-20 jpeg-50; do
+        expect 0 dl2-transcode --quiet copy "s3://bucket/$2/$name" "$work/of-$2/$name"
+        diff -r -x 'dl2-variant.json*' -x '.dl2-*' "$work/of-one/$name" "$work/of-$2/$name" >&2 || fail "images of $1, $name"
+        is "$(lines "$2/$name")" "$(lines "one/$name")" "lines of $1, $name"
+        case $(lines "$2/$name") in *'"key":"train/rose/1"'*) ;; *) fail "no lines of $1: $(lines "$2/$name")" ;; esac
+        is "$(objects list "$2/$name/")" "$(objects list "one/$name/")" "objects of $1"
+    done
+    is "$(objects list "$2/.dl2-parts/")" '' "what $1 left in the store"
+    is "$(ls "$TMPDIR")" '' "what $1 left where images wait"
+}
+part() { expect 0 dl2-transcode --quiet -j 1 --container=tar --q 20,50 --part "$1" "$work/up/folder" "s3://bucket/$2"; }
+expect 0 dl2-transcode --quiet --container=tar --q 20,50 "$work/up/folder" s3://bucket/one
+for name in jpeg-20 jpeg-50; do expect 0 dl2-transcode --quiet copy "s3://bucket/one/$name" "$work/of-one/$name"; done
+part 2/3 apart
+grep -q 'part 2/3 has ended; 2 of 3 parts are missing, the first is 1/3' "$work/out" || fail "$(cat "$work/out")"
+is "$(objects list apart/jpeg-20/)" '' 'a variant before all parts'
+part 3/3 apart
+grep -q '1 of 3 parts are missing, the first is 1/3' "$work/out" || fail "$(cat "$work/out")"
+part 1/3 apart
+grep -q 'and the variants are complete' "$work/out" || fail "$(cat "$work/out")"
+like_one 'three parts' apart
+part 1/3 apart
+is "$(made)" 'jpeg-20 0/5 jpeg-50 0/5 ' 'a part of what is complete'
+expect 0 dl2-transcode --quiet -j 1 --container=tar --q 20,50 --ranks 2 "$work/up/folder" s3://bucket/ranks
+like_one 'two ranks' ranks
+parts=''
+for i in 1 2 3; do
+    dl2-transcode --quiet -j 1 --container=tar --q 20,50 --part $i/3 "$work/up/folder" s3://bucket/atonce >"$work/part.$i" 2>&1 &
+    parts="$parts $!"
+done
+for part in $parts; do wait "$part" || fail "a part of three: $(cat "$work"/part.?)"; done
+grep -q 'and the variants are complete' "$work"/part.? || fail "no part of three completes: $(cat "$work"/part.?)"
+is "$(grep -c '"PUT /bucket/atonce/jpeg-50/dl2-variant.json ' "$work/server")" 1 'parts of three that completed a variant'
+like_one 'three parts at once' atonce
 
 # Killed while a variant of other settings takes the place of one: absent, for every reader, until the next run.
 printf 'sleep "$1"; cp "$2" "$3"\n' >"$work/slow"

@@ -55,6 +55,9 @@ expect 0 run -d data -d four -e 2 --out union
 [ "$(field union/$REPORT val_images)" = 23 ] || fail "the validation images of joined datasets"
 grep -q '^ *"data": "data, four"' union/$REPORT || fail "the paths of joined datasets"
 grep -q 'data, four: four adds 1 class, from number 3 on' "$work/err" || fail "no word of the classes that were added"
+printf '{"name": "a"}\n{"name": "b", "seed": 1}\n' >configs
+expect 0 run several -d data -d four -e 2 --configs configs --out several
+same union/$CK several/a/$CK "joined datasets of several models"
 expect 0 run -d data -d four -e 2 --shares 1,3 --out shares
 grep -q "shares: 60 of an epoch's 80 samples are of four, which has 32: each comes 1.88 times" "$work/err" ||
     fail "images come again, and nothing says so"

@@ -5,10 +5,10 @@ tests_transcode_images_CFLAGS = $(sample_cflags)
 tests_transcode_images_LDADD = libcodec.la $(sample_libs)
 TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/masks.sh tests/transcode/annotations.sh tests/transcode/clips.sh tests/transcode/frames.sh tests/transcode/videos.sh tests/transcode/container.sh tests/transcode/copy.sh tests/transcode/foreign.sh \
 	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/parts_kill.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/color.sh tests/transcode/metadata.sh \
-	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_pipe.sh tests/transcode/external_cjxl.sh tests/transcode/volumes.sh tests/transcode/preprocess.sh
+	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/parts_tables.sh tests/transcode/external.sh tests/transcode/external_pipe.sh tests/transcode/external_cjxl.sh tests/transcode/volumes.sh tests/transcode/preprocess.sh
 EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/masks.sh tests/transcode/annotations.sh tests/transcode/clips.sh tests/transcode/frames.sh tests/transcode/videos.sh tests/transcode/container.sh tests/transcode/copy.sh tests/transcode/foreign.sh \
 	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/parts_kill.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/color.sh tests/transcode/metadata.sh \
-	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_pipe.sh tests/transcode/external_cjxl.sh tests/transcode/volumes.sh tests/transcode/volumes.py tests/transcode/preprocess.sh tests/transcode/preprocess.py tests/transcode/foreign.py
+	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/parts_tables.sh tests/transcode/external.sh tests/transcode/external_pipe.sh tests/transcode/external_cjxl.sh tests/transcode/volumes.sh tests/transcode/volumes.py tests/transcode/preprocess.sh tests/transcode/preprocess.py tests/transcode/foreign.py
 
 check_PROGRAMS += tests/transcode/fuzz_variant
 tests_transcode_fuzz_variant_SOURCES = tests/transcode/fuzz_variant.c

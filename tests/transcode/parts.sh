@@ -160,6 +160,4 @@ expect 2 dl2-transcode --part 1/2 --force "$work/small" "$work/never"
 said '--force has no effect with --part'
 expect 2 dl2-transcode --part 1/2 copy --container tar "$work/small" "$work/never"
 expect 2 dl2-transcode --part 1/2 --ranks 2 "$work/small" "$work/never"
-expect 2 dl2-transcode --part 1/2 "$work/small" 'postgresql:///none?table=t'
-expect 2 dl2-transcode --ranks 2 "$work/small" 'postgresql:///none?table=t'
 [ ! -e "$work/never" ] || fail 'something was written'

@@ -154,7 +154,7 @@ static bool make_room(struct dl2_configs *configs)
 
 static void free_config(struct dl2_train_config *config)
 {
-    config->data.val = NULL; /* the command line's */
+    config->data.val = config->data.joined = NULL; /* the command line's */
     dl2_train_options_free(config);
 }
 

@@ -7,7 +7,6 @@
 #include "common/random.h"
 #include "common/scope.h"
 #include "common/thread.h"
-#include "dataset/server_fit.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -517,12 +516,8 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     const struct dl2_world *world = hop->options->world;
     const bool again = world && world->again;
     int status = dl2_stream_open(&hop->stream, error);
-    if (status == DL2_OK && hop->stream.config->run.in_database &&
-        !(hop->stream.stages[0].dataset && dl2_dataset_can_fit(hop->stream.stages[0].dataset)))
-        status =
-            dl2_error_set(error, DL2_ERR_ARGUMENT,
-                          "%s: --in-database needs a table, like postgresql:///db?table=photos",
-                          hop->stream.stages[0].path);
+    if (status == DL2_OK && hop->stream.config->run.in_database)
+        status = dl2_stream_check_database(&hop->stream, hop->own, hop->ranks, error);
     if (status == DL2_OK)
         status = open_visits(hop, error);
     if (!again)

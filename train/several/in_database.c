@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A visit whose training a database does (config->run.in_database): the checkpoint goes there, and
  * comes back at the end of the visit. */
+#include "config.h"
+
 #include "common/scope.h"
 #include "dataset/server_fit.h"
 #include "loader/sampler.h"
@@ -9,6 +11,63 @@
 
 #include <stdio.h>
 #include <string.h>
+
+static const char *path_of(const struct dl2_run_data *data, size_t table)
+{
+    return data->all.count > 1 ? dl2_dataset_member_path(data->dataset, table) : data->path;
+}
+
+/* Of several tables the first has all classes: a name that is spelled in another way in one of them
+ * would be a class more. */
+static int check_classes(const struct dl2_run_data *data, struct dl2_error *error)
+{
+    const unsigned count = dl2_dataset_class_count(data->all.members[0]);
+    const char *added = dl2_dataset_class_name(data->dataset, count);
+    for (size_t i = 1; added && i < data->all.count; i++)
+        for (unsigned c = 0; c < dl2_dataset_class_count(data->all.members[i]); c++)
+            if (!strcmp(dl2_dataset_class_name(data->all.members[i], c), added))
+                return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                     "%s: %s has no class '%s': with --in-database the first table "
+                                     "has the classes of all; give them the same names",
+                                     path_of(data, i), path_of(data, 0), added);
+    return DL2_OK;
+}
+
+static int check_server(const struct dl2_stream *stream, const char *path,
+                        const struct dl2_dataset *table, struct dl2_error *error)
+{
+    char version[DL2_FIT_VERSION_BYTES];
+    DL2_TRY(dl2_dataset_check_fit(table, version, error));
+    if (strcmp(version, PACKAGE_VERSION) != 0)
+        dl2_run_note(&stream->runs[0],
+                     "%s: the extension dl2 there is of version %s, and dl2-train of %s: weights "
+                     "may differ from those of other ranks",
+                     path, version, PACKAGE_VERSION);
+    return DL2_OK;
+}
+
+int dl2_stream_check_database(const struct dl2_stream *stream, unsigned rank, unsigned ranks,
+                              struct dl2_error *error)
+{
+    const struct dl2_run_data *data = &stream->stages[0];
+    const size_t tables = data->all.count;
+    for (size_t i = 0; i < tables || i == 0; i++) {
+        if (!tables || !dl2_dataset_can_fit(data->all.members[i]))
+            return dl2_error_set(
+                error, DL2_ERR_ARGUMENT,
+                "%s: --in-database needs a table, like postgresql:///db?table=photos",
+                tables ? path_of(data, i) : "synthetic images");
+    }
+    if (tables > 1 && tables != ranks)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: these are %zu tables, and --in-database trains on them by %zu "
+                             "ranks, not %u: each has a table, in the server of that",
+                             data->path, tables, tables, ranks);
+    if (tables > 1)
+        DL2_TRY(check_classes(data, error));
+    const size_t own = tables > 1 ? rank : 0;
+    return check_server(stream, path_of(data, own), data->all.members[own], error);
+}
 
 /* The order of the pass in the visit's partition, as the loader of a visit here has it. */
 static int make_order(const struct dl2_run *run, struct dl2_sampler *sampler,

@@ -3,6 +3,7 @@
 
 #include "codec/external.h"
 #include "codec/settings.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
 #include "transcode/variant/output_folder.h"
@@ -22,21 +23,22 @@ char *dl2_variant_inside(const struct dl2_variant *variant, const char *name, co
                          struct dl2_error *error)
 {
     char *path;
-    dl2_format(&path, error, "%s/%s%s", variant->root, name, end);
+    dl2_format(&path, error, "%s/%s%s", variant->waiting ? variant->waiting : variant->root, name,
+               end);
     return path;
 }
 
 int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start, char ***names,
                             size_t *count, struct dl2_error *error)
 {
-    DIR *folder = opendir(variant->root);
+    const char *root = variant->waiting ? variant->waiting : variant->root;
+    DIR *folder = opendir(root);
     const struct dirent *entry;
     int status = DL2_OK;
     *names = NULL;
     *count = 0;
     if (!folder)
-        return errno == ENOENT ? DL2_OK
-                               : dl2_error_system(error, "%s: can't be listed", variant->root);
+        return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: can't be listed", root);
     while (status == DL2_OK && (entry = readdir(folder)))
         if (!strncmp(entry->d_name, start, strlen(start)))
             status = dl2_list_append(names, count, strdup(entry->d_name), error);
@@ -183,6 +185,8 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
     if (!variant->name)
         return dl2_error_memory(error, "a variant");
     variant->root = dl2_facts_place(options->dest, variant->name);
+    if (options->staged && !(variant->waiting = dl2_path_join(options->staged, variant->name)))
+        return dl2_error_memory(error, "a variant");
     json_t *libraries = dl2_codec_versions();
     if (libraries && encode.external) {
         char version[DL2_CODEC_VERSION_SIZE];
@@ -294,5 +298,6 @@ void dl2_variant_free(struct dl2_variant *variant)
     json_decref(variant->old);
     free(variant->name);
     free(variant->root);
+    free(variant->waiting);
     pthread_mutex_destroy(&variant->mutex);
 }

@@ -15,8 +15,8 @@
  *
  * A packed variant (dataset/write/writer.h) has the container instead of a tree; a table holds the
  * lines and dl2-variant.json, too (dataset/write/variant_facts.h), and an object store gets them
- * with the container. Neither has journals, parts or a lock of ours. It is made as a whole: kept
- * where every image in it is up to date and nothing is missing or too much, and else made again
+ * with the container. Neither has journals; those of parts lie in a folder (`waiting`). It is made
+ * as a whole: kept where all images are up to date and none is missing or too much, else made again
  * from the first image on. Sources that failed count as up to date while they are the same and are
  * decoded in the same way (commands, time-out, libraries, version), or fail again; those that
  * couldn't be read, while they still can't. A killed run leaves nothing that could be taken for it.
@@ -107,6 +107,7 @@ struct dl2_variant {
     bool kept;                 /* it is packed, and there as it should be */
     char *name;                /* "jpeg-05", "jpeg-70@320" */
     char *root;                /* DEST/name; the address of a table or in a store */
+    char *waiting;    /* of a variant on a server: the folder of its parts' images, or NULL */
     json_t *about;    /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *decoding; /* what failures depend on beside these and the sources */
     json_t *old;      /* the dl2-variant.json that was found, or NULL */

@@ -453,7 +453,11 @@ static int load_packed(struct dl2_variant *variant, struct dl2_error *error)
         free(variant->errors[i]);
         variant->errors[i] = NULL;
     }
-    return keep || variant->on_server ? DL2_OK : take_journals(variant, error);
+    if (keep || (variant->on_server && !variant->waiting))
+        return DL2_OK;
+    if (variant->waiting) /* parts of these options, and no others, have left it */
+        variant->same_options = true;
+    return take_journals(variant, error);
 }
 
 /* Refuses images that no run has made. `begun`: there is a dl2-variant.json. */
