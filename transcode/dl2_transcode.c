@@ -242,8 +242,7 @@ static const char *find_sharing_conflict(void)
 {
     if (options->time_limit > 0 &&
         (arguments.share.part.count || arguments.share.ranks ||
-         !dl2_output_is_folder(options->dest) ||
-         dl2_container_is_packed(options->pack.container)))
+         !dl2_output_is_folder(options->dest) || dl2_container_is_packed(options->pack.container)))
         return "--time-limit needs one process and --container folder in a folder DEST: a later "
                "run goes on with what this one leaves";
     if (arguments.share.part.count && options->force)

@@ -64,8 +64,8 @@ struct dl2_transcode_options {
      * holds some; NULL: none was given. */
     const char *idle_on_volumes;
     bool prune; /* remove files of earlier runs that no source image accounts for */
-    /* Seconds that the variants may take, with those of earlier runs that ended so; 0: any. Not with
-     * parts or ranks, nor where `dest` is no folder. */
+    /* Seconds that the variants may take, with those of earlier runs that ended so; 0: any. Not
+     * with parts or ranks, nor where `dest` is no folder. */
     double time_limit;
     /* The images are divided by their bytes. With `part`, of all images: not with `force`. With
      * `world`, of those that have to be made; NULL: one process. On a server, of all images of the
