@@ -130,6 +130,15 @@ struct dl2_loader_config {
     unsigned frame_step; /* from one frame to the next that is loaded; 0: 1 */
     enum dl2_frame_sampling frame_sampling;
     /*
+     * In validation: the clips of each video, each of `frames` frames, up to DL2_MAX_FRAMES frames
+     * in all; a sample has their frames one clip after the other. Of n possible first frames, clip
+     * i of N begins at floor((2 i + 1) n / (2 N)), the middle of its equal part of them, as in TSN
+     * and MMAction2; so clips overlap in a video that is shorter than all of them, and some are
+     * the same where n is below N. 0 or 1: one clip, as frame_sampling says. Not with
+     * DL2_FRAMES_UNIFORM, which shows all of a video.
+     */
+    unsigned val_clips;
+    /*
      * What becomes of the values of each channel of volumes, before augmentation: by
      * DL2_NORMALIZATION_ZSCORE the patch has the mean 0 and the deviation 1 (of a constant patch,
      * 0); by _WINDOW values from window_min to window_max become 0 to 1, and others the nearer of
@@ -297,16 +306,22 @@ static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
     return config->width ? config->width : config->height;
 }
 
-/* The planes that a sample has: a volume's depth, a clip's frames, or 1. */
-static inline unsigned dl2_loader_planes(const struct dl2_loader_config *config)
+/* The clips of a sample, at least 1. */
+static inline unsigned dl2_loader_clips(const struct dl2_loader_config *config)
 {
-    return config->volume_depth ? config->volume_depth : config->frames ? config->frames : 1;
+    return config->train || !config->val_clips ? 1 : config->val_clips;
 }
 
 /* The images that a sample is made of. */
 static inline unsigned dl2_loader_frames(const struct dl2_loader_config *config)
 {
-    return config->frames ? config->frames : 1;
+    return config->frames ? config->frames * dl2_loader_clips(config) : 1;
+}
+
+/* The planes that a sample has: a volume's depth, its clips' frames, or 1. */
+static inline unsigned dl2_loader_planes(const struct dl2_loader_config *config)
+{
+    return config->volume_depth ? config->volume_depth : dl2_loader_frames(config);
 }
 
 static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *config)
@@ -407,6 +422,8 @@ struct dl2_loader_stats {
     uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
     uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */
     uint64_t short_clips;    /* clips with fewer frames than were asked for */
+    /* Of several val_clips: videos whose clips have frames in common; those with equal clips. */
+    uint64_t overlapping_clips, equal_clips;
     /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
      * frames stay so. */
     uint64_t oblong, wide_color, interlaced;

@@ -140,6 +140,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "which frames: from a 'random' one on, those in the 'center', or 'uniform', the middles of "
         "so many equal parts of the clip; 'auto': random with train, else the center",
         0, frame_sampling_words, .pixels = true),
+    ROW("val_clips", UNSIGNED, val_clips,
+        "without train: clips of each video, equally spread, whose frames come one clip after the "
+        "other: images are [n, val_clips * frames, ...]; 0: one",
+        VALIDATION | PROCESSORS | IMAGES, .max = DL2_MAX_FRAMES, .pixels = true,
+        .also = "clips_per_video,num_clips"),
     ROW("normalization", CHOICE, normalization,
         "of volumes: 'zscore': each channel of a patch has the mean 0 and the deviation 1; "
         "'window': values from the first number of `window` to the second become 0 to 1, others "
