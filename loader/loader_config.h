@@ -74,6 +74,12 @@ enum dl2_normalization {
     DL2_NORMALIZATION_NONE
 };
 
+/* What a patch with foreground shows of it. */
+enum dl2_foreground_rule {
+    DL2_FOREGROUND_VOXEL,    /* a random voxel */
+    DL2_FOREGROUND_COMPONENT /* a random component of a random class */
+};
+
 enum { DL2_FOREGROUND_VOXELS = 1024, DL2_AUGMENT_TIMED = 16 };
 
 /*
@@ -153,6 +159,15 @@ struct dl2_loader_config {
      * time on that one is drawn. Of a volume without such a voxel the patch is drawn as any.
      */
     double foreground;
+    /*
+     * By DL2_FOREGROUND_COMPONENT a class is drawn from those that the volume has, then one of its
+     * components, voxels that are joined by faces (loader/components.h): classes and components
+     * are equally probable, whatever their size, as in MLPerf's unet3d. Along an axis on which the
+     * component's bounding box is no longer than the patch, where the patch begins is drawn from
+     * all places that show the whole box, and moved into the volume; on others, from those within
+     * the box.
+     */
+    enum dl2_foreground_rule foreground_rule;
     bool train;     /* shuffle and augment; else in order, resize and central crop */
     bool drop_last; /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;

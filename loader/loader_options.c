@@ -50,6 +50,9 @@ static const char *const normalization_words[] = {[DL2_NORMALIZATION_ZSCORE] = "
                                                   [DL2_NORMALIZATION_NONE] = "none",
                                                   NULL};
 
+static const char *const foreground_rule_words[] = {
+    [DL2_FOREGROUND_VOXEL] = "voxel", [DL2_FOREGROUND_COMPONENT] = "component", NULL};
+
 static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
 
 const char *const dl2_decode_mode_words[] = {
@@ -156,6 +159,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "of volumes with `mask`: probability that a training patch is one that shows a voxel whose "
         "label is above 0",
         VOLUMES | TRAINING, .max = 1, .pixels = true),
+    ROW("foreground_rule", CHOICE, foreground_rule,
+        "with oversample_foreground: what such a patch shows, a random 'voxel'; or by MLPerf's "
+        "rule a random connected 'component' of a random class, whole or, where it is longer than "
+        "the patch, nothing beyond it",
+        VOLUMES | TRAINING, foreground_rule_words, .pixels = true),
     ROW("drop_last", BOOL, drop_last,
         "leave out the last batch of an epoch where it would hold fewer images", 0),
     ROW("area", RANGE, area_min,
@@ -597,6 +605,11 @@ const struct dl2_option dl2_volume_options[] = {
      "With --mask, in training: share of the patches of volumes that are drawn to show a voxel "
      "whose label is above 0",
      AT(foreground), .min = 0, .max = 1, .roles = RUN},
+    {DL2_OPTION_CHOICE, "foreground-rule", 0, "RULE",
+     "What patches of --oversample-foreground show: voxel: a random one; component: as in MLPerf, "
+     "a random connected component of a random class, whole or, where it is longer than the patch, "
+     "nothing beyond it",
+     AT(foreground_rule), .words = foreground_rule_words, .roles = RUN},
     {DL2_OPTION_END},
 };
 

@@ -276,7 +276,7 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
         fetch.io = DL2_IO_DIRECT; /* only where it knows the patch a worker knows the bytes */
     if (config->foreground > 0)
         DL2_TRY(dl2_foreground_create((uint32_t)dl2_dataset_count(loader->recipe.planner.dataset),
-                                      config->mask_fill, &loader->recipe.foreground, error));
+                                      config, &loader->recipe.foreground, error));
     return dl2_fetch_create(&loader->recipe.planner, &fetch, &loader->recipe.fetch, error);
 }
 

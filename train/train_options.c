@@ -897,7 +897,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.synthetic,
          "train-split,samples,label-field,image-extension,frame-step,frame-sampling,"
          "normalization,window,"
-         "oversample-foreground,cold",
+         "oversample-foreground,foreground-rule,cold",
          "has no effect on synthetic data"},
         {!has_metric(config->run.until.metric, sees_volumes, config->loader.mask), "until",
          "names a metric that this training does not have: miou is of --mask, mean_dice of "

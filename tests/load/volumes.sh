@@ -56,10 +56,12 @@ said 'a/1.npy: it is truncated: 300 of '
 
 # What has no effect, or cannot be done, is refused.
 for options in '--io uring' '--cache 1M' '--crop-area 0.1,1' '--gray' '--resize 9 --val' '--window 0,1' '--oversample-foreground 0.5' \
-    '--frames 3' '--normalization window'; do
+    '--frames 3' '--normalization window' '--mask mask.npy --foreground-rule component' '--mask mask.npy --foreground-rule voxel'; do
     # shellcheck disable=SC2086
     expect 2 dl2-load bench "$work/scans" --image-size 6x8x10 $options
 done
+said '--foreground-rule needs --oversample-foreground'
+explained foreground-rule dl2-load bench "$work/scans"
 expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --augment jitter:hue=0.1
 said 'jitter is an operation on images'
 expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png

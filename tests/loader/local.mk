@@ -17,6 +17,12 @@ tests_loader_fuzz_boxes_LDADD = $(FUZZ_LIBS) libloader.la libdataset.la libcodec
 TESTS += tests/loader/fuzz_boxes.sh
 EXTRA_DIST += tests/loader/fuzz_boxes.sh tests/loader/gen_instance_masks.py tests/loader/instance_masks.json
 
+check_PROGRAMS += tests/loader/show_components
+tests_loader_show_components_SOURCES = tests/loader/show_components.c
+tests_loader_show_components_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
+TESTS += tests/loader/components.sh
+EXTRA_DIST += tests/loader/components.sh
+
 check_PROGRAMS += tests/loader/show_batches
 tests_loader_show_batches_SOURCES = tests/loader/show_batches.c
 tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcommon.la

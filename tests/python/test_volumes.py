@@ -175,6 +175,58 @@ class Volumes(unittest.TestCase):
         self.assertGreater(counts[1], counts[0])
         self.assertLess(counts[1], 160)
 
+    def test_foreground_components(self):
+        """MLPerf's rule: classes are equally frequent, and so are their components, whatever their sizes."""
+        place, size = f"{scratch.name}/components", (30, 40, 50)
+        boxes = [(1, (0, 0, 0), (2, 3, 1)), (1, (20, 30, 3), (22, 38, 9)), (2, (4, 20, 12), (27, 23, 46)), (2, (28, 0, 48), (30, 2, 50)),
+                 (3, (12, 2, 30), (13, 3, 31)), (3, (2, 8, 40), (5, 14, 43)), (3, (29, 39, 20), (30, 40, 21)), (3, (12, 37, 24), (20, 39, 49))]
+        labels = numpy.full(size, 9, numpy.uint8)
+        labels[1:29, 1:39, 1:49] = 0
+        for value, first, end in boxes:
+            labels[tuple(slice(*axis) for axis in zip(first, end))] = value
+        for n in range(4):
+            save(f"{place}/train/a/{n}.npy", noise(size, n).astype(numpy.float32))
+            save(f"{place}/train/a/{n}.mask.npy", labels)
+
+        def starts_of(first, end, patch, whole):
+            low, high = sorted((first, end - patch))
+            return [min(max(start, 0), whole - patch) for start in range(low, high + 1)]
+
+        settings = dict(LABELS, oversample_foreground=1, mask_fill=9, seed=4)
+        counts, seen, patches = numpy.zeros(len(boxes)), set(), []
+        with loader(place, foreground_rule="component", **settings) as ours, loader(place, foreground_rule="voxel", **settings) as voxels:
+            for number in range(500):
+                for sample, found in epoch(ours, number).items():
+                    start = found[3][:3]
+                    fits = [k for k, (_, *box) in enumerate(boxes)
+                            if all(start[i] in starts_of(box[0][i], box[1][i], PATCH[i], size[i]) for i in range(3))]
+                    self.assertTrue(fits, start)
+                    counts[fits] += 1 / len(fits)
+                    seen |= {(fits[0], i, start[i]) for i in range(3) if len(fits) == 1}
+                    patches.append((number, sample, start))
+            again = epoch(ours, 7)
+            self.assertEqual([start for number, sample, start in patches if number == 7 and sample == 2], [again[2][3][:3]])
+            self.assertNotEqual(again[2][3], epoch(voxels, 7)[2][3])
+            self.assertGreater(ours.stats()["memory"], 0)
+            self.assertEqual(ours.stats()["no_foreground"], 0)
+        # Of 2,000 patches; three standard deviations, and patches that fit two.
+        for k, (value, _, _) in enumerate(boxes):
+            expected = 2000 / 3 / sum(box[0] == value for box in boxes)
+            self.assertLess(abs(counts[k] - expected), 3 * expected ** 0.5 + 12, (k, counts))
+        # The long component is shown from all places within it, and others from all around them.
+        for k, axis in (2, 0), (2, 2), (1, 0), (1, 2), (5, 1):
+            _, first, end = boxes[k]
+            self.assertEqual({start for box, i, start in seen if (box, i) == (k, axis)},
+                             set(starts_of(first[axis], end[axis], PATCH[axis], size[axis])), (k, axis))
+        # A volume that is smaller than its patch along an axis is in the middle there.
+        with loader(place, image_size=(32, 10, 12), foreground_rule="component", **settings) as ours:
+            for found in epoch(ours).values():
+                self.assertEqual(found[3][0], -1)
+                self.assertTrue(set(numpy.unique(found[1])) & {1, 2, 3})
+        for wrong, text in ({"oversample_foreground": 0}, "foreground_rule needs oversample_foreground"), ({"foreground_rule": "blob"}, "blob"):
+            with self.assertRaisesRegex(ValueError, text):
+                loader(place, **{**settings, "foreground_rule": "component", **wrong})
+
     def test_flips(self):
         for axis, name in enumerate("zyx"):
             others = ":".join(f"{other}=0" for other in "zyx" if other != name)

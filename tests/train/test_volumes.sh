@@ -83,6 +83,14 @@ for mask in plain/train/*.mask.npy; do
 done
 expect 0 dl2-train -d plain $volumes --quiet -e 1 --oversample-foreground 1 --skip-validation --out plain-run
 refused "3 of the first epoch's patches were to show foreground"
+expect 0 dl2-train -d plain $volumes --quiet -e 1 --oversample-foreground 1 --foreground-rule component --skip-validation --out plain-rule
+refused "3 of the first epoch's patches were to show foreground"
+
+# MLPerf's rule shows other patches of volumes that have foreground.
+expect 0 dl2-train -d few $few -e 1 --skip-validation --out by-voxel
+expect 0 dl2-train -d few $few -e 1 --skip-validation --foreground-rule component --out by-component
+[ "$(field by-component/$REPORT foreground-rule)" = component ] || fail "the report has no rule"
+differ by-voxel/$CK by-component/$CK "the rules of foreground"
 
 # Networks for images refuse volumes, and the reverse; so do options without a meaning.
 none() {
