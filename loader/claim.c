@@ -244,6 +244,7 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
         sum->augment[i] += part->augment[i];
     sum->padded += part->padded;
     sum->no_foreground += part->no_foreground;
+    sum->decompressed += part->decompressed;
     sum->boxes += part->boxes;
     sum->boxes_dropped += part->boxes_dropped;
     sum->bytes += part->bytes;

@@ -295,6 +295,10 @@ struct dl2_loader_config {
      * pixels. */
     struct dl2_fetch_config fetch;
     uint64_t decoded_cache_bytes;
+    /* The limit of the memory for volumes of .nii.gz that are kept decompressed, with their labels;
+     * 0: none, each is decompressed up to the end of each of its patches. It fills up to its limit
+     * and then keeps what it has. None are kept with fetch.drop_behind. */
+    uint64_t volume_cache_bytes;
     /* Instead, a cache of decoded images that loaders of this dataset share; NULL: none. It must
      * outlive the loader. */
     struct dl2_decoded_cache *decoded_cache;
@@ -349,7 +353,7 @@ static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *c
     {                                                                                              \
         .batch = 64, .height = 64, .channels = 3, .train = true, .area_min = 0.08,                 \
         .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
-        .max_bad = 0.1, .std = {                                                                   \
+        .max_bad = 0.1, .volume_cache_bytes = 1 << 30, .std = {                                    \
             1,                                                                                     \
             1,                                                                                     \
             1                                                                                      \
@@ -451,8 +455,9 @@ struct dl2_loader_stats {
     /* Time in each operation of config.augment on volumes, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];
-    uint64_t padded;               /* volumes that were smaller than the patch */
-    uint64_t no_foreground;        /* volumes that were to show some and have none */
+    uint64_t padded;        /* volumes that were smaller than the patch */
+    uint64_t no_foreground; /* volumes that were to show some and have none */
+    uint64_t decompressed;  /* volumes and labels of .nii.gz that no cache keeps, each time */
     uint64_t boxes, boxes_dropped; /* of the samples that came; see struct dl2_boxes */
     uint64_t bad;                  /* samples found to be bad */
     uint64_t batches;              /* batches that dl2_loader_next() returned */

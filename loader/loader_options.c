@@ -277,6 +277,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "evict what was read from the system's cache, so that every epoch is cold", 0),
     ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes,
         "limit of the cache of decoded samples; 0: none", PROCESSORS | IMAGES),
+    ROW("volume_cache_bytes", UINT64, volume_cache_bytes,
+        "limit of the memory for volumes of .nii.gz that are kept decompressed; 0: none", VOLUMES),
     ROW("decoded_cache", POINTER, decoded_cache, NULL, PROCESSORS | IMAGES),
     ROW("operations", POINTER, operations, NULL, PROCESSORS | IMAGES),
     ROW("decoder", POINTER, decoder, NULL, 0),
@@ -610,6 +612,10 @@ const struct dl2_option dl2_volume_options[] = {
      "a random connected component of a random class, whole or, where it is longer than the patch, "
      "nothing beyond it",
      AT(foreground_rule), .words = foreground_rule_words, .roles = RUN},
+    {DL2_OPTION_SIZE, "cache-volumes", 0, "SIZE",
+     "Keep up to this size of decompressed .nii.gz volumes and labels in memory; others are "
+     "decompressed for each patch; 0: keep none",
+     AT(volume_cache_bytes)},
     {DL2_OPTION_END},
 };
 

@@ -216,6 +216,9 @@ static int check_values(const struct dl2_loader_config *config,
          "window", "needs {normalization} window"},
         {config->foreground > 0 && !config->mask, "oversample_foreground",
          "needs {mask}, which has labels"},
+        {config->fetch.drop_behind &&
+             was_given(config, source, dl2_loader_setting("volume_cache_bytes")),
+         "volume_cache_bytes", "has no effect with {drop_behind}, which reads each epoch anew"},
         {was_given(config, source, dl2_loader_setting("foreground_rule")) &&
              !(config->foreground > 0),
          "foreground_rule", "needs {oversample_foreground}"},

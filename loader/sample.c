@@ -484,8 +484,9 @@ static int init_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int read_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
-    DL2_TRY(dl2_volume_sample_read(&job->volume, &recipe->planner, recipe->foreground,
-                                   recipe->fetch, &job->plan, &job->stats, error));
+    const struct dl2_volume_source source = {&recipe->planner, recipe->foreground, recipe->volumes,
+                                             recipe->fetch};
+    DL2_TRY(dl2_volume_sample_read(&job->volume, &source, &job->plan, &job->stats, error));
     return read_sidecars(job, recipe, error);
 }
 

@@ -185,22 +185,34 @@ int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
     return status;
 }
 
-int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
-                           struct dl2_foreground *foreground, struct dl2_fetch *fetch,
+static void use_cache(struct dl2_volume_cache *cache, size_t index, bool labels,
+                      struct dl2_volume *volume, struct dl2_loader_stats *stats)
+{
+    const enum dl2_volume_kept kept = dl2_volume_cache_use(cache, index, labels, volume);
+    stats->decoded_hits += !labels && kept == DL2_VOLUME_FOUND;
+    stats->decompressed += volume && dl2_volume_info(volume)->compressed && kept == DL2_VOLUME_READ;
+}
+
+int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_volume_source *source,
                            struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
                            struct dl2_error *error)
 {
+    const struct dl2_planner *planner = source->planner;
     const struct dl2_loader_config *config = planner->config;
     struct dl2_volume *volume, *labels;
     dl2_plan_sample(planner, plan);
     int status =
         dl2_volume_open_labeled(planner->dataset, plan->index, config, &volume, &labels, error);
-    if (status == DL2_OK)
-        status = choose_patch(sample, planner, foreground, volume, labels, plan, stats, error);
+    if (status == DL2_OK) {
+        use_cache(source->cache, plan->index, false, volume, stats);
+        use_cache(source->cache, plan->index, true, labels, stats);
+        status =
+            choose_patch(sample, planner, source->foreground, volume, labels, plan, stats, error);
+    }
     if (status == DL2_OK)
         status = read_patch(sample, config, volume, labels, error);
-    end_reading(volume, planner, fetch, stats);
-    end_reading(labels, planner, fetch, stats);
+    end_reading(volume, planner, source->fetch, stats);
+    end_reading(labels, planner, source->fetch, stats);
     return status;
 }
 

@@ -731,7 +731,7 @@ static const struct {
     NUMBER(oblong),        NUMBER(wide_color),    NUMBER(interlaced),
     NUMBER(above_8_bits),  NUMBER(nearly_black),  NUMBER(several_frames),
     NUMBER(dropped_bands), NUMBER(no_label_file), NUMBER(overlapping_clips),
-    NUMBER(equal_clips),
+    NUMBER(equal_clips),   NUMBER(decompressed),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -869,8 +869,9 @@ static PyMethodDef methods[] = {
      "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
      "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands;\n"
      "of label files of boxes no_label_file, images without one, which have no boxes;\n"
-     "of volumes padded, that were smaller than the patch, and no_foreground, that had none to\n"
-     "show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
+     "of volumes padded, that were smaller than the patch, no_foreground, that had none to\n"
+     "show, and decompressed, of .nii.gz that no cache keeps. 'card': None, or with decode 'gpu' "
+     "or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},

@@ -152,6 +152,13 @@ with open(f"{sys.argv[1]}/short.nii", "wb") as file:
 with open(f"{sys.argv[1]}/crc.nii.gz", "wb") as file:
     file.write(gzip.compress(struct.pack("<i", 348) + bytes(60))[:-8] + bytes(8))
 EOF
+    mkdir -p "$work/kept/train/a"
+    cp "$work/nifti/good-gz.nii.gz" "$work/kept/train/a/1.nii.gz"
+    expect 0 dl2-load bench "$work/kept" --image-size 2x2x2 -j 1 -e 3 -b 1
+    grep -q '^  from the caches .* 2 decoded$' "$work/out" || fail "a volume is decompressed again: $(cat "$work/out")"
+    expect 0 dl2-load bench "$work/kept" --image-size 2x2x2 -j 1 -e 3 -b 1 --cache-volumes 0 --json="$work/kept.json"
+    grep -q '^  decompressed .* 3 times: .nii.gz that --cache-volumes does not keep$' "$work/out" || fail "$(cat "$work/out")"
+    grep -q '"decompressed": 3' "$work/kept.json" || fail "$(cat "$work/kept.json")"
     expect 1 dl2-load check "$work/nifti"
     is "$(grep -c 'it is NIfTI-2, and NIfTI-1 is read: convert it' "$work/err")" 4 'files of NIfTI-2'
     for line in 'magic.nii: it is no NIfTI-1 file' 'many.nii: it says that it has 9 dimensions' \

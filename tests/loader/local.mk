@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 TESTS += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/videos.sh
-EXTRA_DIST += tests/bench/clips.sh tests/bench/batching.sh tests/bench/peer_clips.py tests/bench/decode_on_card.sh tests/bench/compare_accuracy.py tests/bench/compare_load.sh tests/bench/compare_tables.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/make_shapes.py tests/bench/make_tiles.py tests/bench/python_share.py tests/bench/twin_loop.sh
+EXTRA_DIST += tests/bench/clips.sh tests/bench/batching.sh tests/bench/peer_clips.py tests/bench/decode_on_card.sh tests/bench/compare_accuracy.py tests/bench/compare_load.sh tests/bench/compare_tables.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/make_scans.py tests/bench/make_shapes.py tests/bench/make_tiles.py tests/bench/python_share.py tests/bench/twin_loop.sh
 EXTRA_DIST += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/videos.sh tests/loader/compare_batches.py
 
 check_PROGRAMS += tests/loader/fuzz_sample_weights

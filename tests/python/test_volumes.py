@@ -358,6 +358,55 @@ class Nifti(unittest.TestCase):
             self.assertEqual(len(ours.bad), 3)
             self.assertRegex(said, "sum.nii.gz: .*incorrect data check")
 
+    def test_volumes_are_kept_decompressed(self):
+        """Each is decompressed once, as far as there is room; no byte depends on that."""
+        for n in range(6):
+            array = noise((12, 14 + n, 16), n).astype(numpy.float32)
+            write_nifti(f"{self.place}/train/a/{n}.nii.gz", array, 16)
+            write_nifti(f"{self.place}/train/a/{n}.mask.nii.gz", (array > 40).astype(numpy.uint8), 2)
+        settings = dict(mask="mask.nii.gz", seed=3, oversample_foreground=0.5, foreground_rule="component", train=True, repeats=2)
+        sizes = [352 + 12 * (14 + n) * 16 * 4 for n in range(6)]
+        self.load(mask="mask.nii.gz", split="train").close()
+
+        def batches(ours):
+            taken = []
+            for number in range(3):
+                ours.start_epoch(number)
+                taken += [(numpy.array(b.images).tobytes(), numpy.array(b.masks).tobytes(), tuple(numpy.array(b.indices))) for b in ours]
+            return taken
+
+        wanted = None
+        for limit, workers in (0, 1), (1 << 30, 1), (1 << 30, 4), (sizes[0] * 3, 1), (sizes[0] * 3, 3):
+            with loader(self.place, workers=workers, **({} if limit == 1 << 30 else {"volume_cache_bytes": limit}), **settings) as ours:
+                got = batches(ours)
+                stats = ours.stats()
+            wanted = wanted or got
+            self.assertEqual(got, wanted, (limit, workers))
+            if limit == 0:
+                self.assertEqual((stats["decoded_hits"], stats["decompressed"]), (0, 72))
+            elif limit == 1 << 30:
+                if workers == 1:
+                    self.assertEqual((stats["decoded_hits"], stats["decompressed"]), (30, 0))
+                self.assertGreater(stats["memory"], sum(sizes))
+            else:
+                self.assertTrue(0 < stats["decoded_hits"] < 30 and 0 < stats["decompressed"] < 72, stats)
+        # A file that changes is read anew; one that is damaged behind the patch is read up to there.
+        with loader(self.place, image_size=(4, 10, 12), **settings) as ours:
+            epoch_of = lambda number: {int(i): numpy.array(b.images)[k] for b in (ours.start_epoch(number), ours)[1] for k, i in enumerate(b.indices)}
+            epoch_of(0)
+            write_nifti(f"{self.place}/train/a/2.nii.gz", numpy.full((12, 16, 16), 77, numpy.float32), 16)
+            self.assertTrue((epoch_of(1)[2] == 77).all())
+            self.assertGreater(ours.stats()["decompressed"], 0)
+        write_nifti(f"{self.place}/train/a/1.nii.gz", noise((60, 90, 100), 1).astype(numpy.float32), 16)
+        write_nifti(f"{self.place}/train/a/1.mask.nii.gz", numpy.zeros((60, 90, 100), numpy.uint8), 2)
+        whole = pathlib.Path(f"{self.place}/train/a/1.nii.gz").read_bytes()
+        pathlib.Path(f"{self.place}/train/a/1.nii.gz").write_bytes(whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:])
+        for limit in 0, 1 << 30:
+            with loader(self.place, train=False, split="train", image_size=(4, 10, 12), volume_cache_bytes=limit) as ours:
+                for _ in range(2):
+                    self.assertEqual(sum(found[2] >= 0 for found in epoch(ours).values()), 6)
+                self.assertEqual(len(ours.bad), 0)
+
     def test_nibabel(self):
         try:
             import nibabel
