@@ -329,6 +329,7 @@ static void print_unusual(FILE *out, const struct dl2_loader_stats *stats)
         {stats->short_clips, "clips too short", ", whose frames came again"},
         {stats->padded, "smaller than the patch", ", with zeros around them"},
         {stats->no_foreground, "no label above 0", ": volumes without one, with any patch"},
+        {stats->decompressed, "decompressed", ": .nii.gz that --cache-volumes does not keep"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].count)
@@ -583,9 +584,10 @@ static json_t *bench_json(const struct bench *bench)
                       "short_clips", (json_int_t)stats->short_clips));
     if (config->volume_depth)
         json_object_set_new(json, "volumes",
-                            json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,
+                            json_pack("{s:I, s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,
                                       "no_foreground", (json_int_t)stats->no_foreground,
-                                      "operations", operations_json(bench)));
+                                      "decompressed", (json_int_t)stats->decompressed, "operations",
+                                      operations_json(bench)));
     if (config->boxes)
         json_object_set_new(json, "boxes",
                             json_pack("{s:I, s:I}", "loaded", (json_int_t)stats->boxes, "dropped",

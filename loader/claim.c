@@ -237,11 +237,14 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->images += part->images;
     sum->frames += part->frames;
     sum->short_clips += part->short_clips;
+    sum->overlapping_clips += part->overlapping_clips;
+    sum->equal_clips += part->equal_clips;
     dl2_unusual_add(sum, part);
     for (int i = 0; i < DL2_AUGMENT_TIMED; i++)
         sum->augment[i] += part->augment[i];
     sum->padded += part->padded;
     sum->no_foreground += part->no_foreground;
+    sum->decompressed += part->decompressed;
     sum->boxes += part->boxes;
     sum->boxes_dropped += part->boxes_dropped;
     sum->bytes += part->bytes;

@@ -411,6 +411,8 @@ static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats
     stats->memory += fetch.memory;
     if (loader->recipe.foreground)
         stats->memory += dl2_foreground_memory(loader->recipe.foreground);
+    if (loader->recipe.volumes)
+        stats->memory += dl2_volume_cache_bytes(loader->recipe.volumes);
     if (loader->recipe.planner.decoded)
         stats->memory += dl2_decoded_bytes(loader->recipe.planner.decoded);
 }

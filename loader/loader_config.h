@@ -74,6 +74,12 @@ enum dl2_normalization {
     DL2_NORMALIZATION_NONE
 };
 
+/* What a patch with foreground shows of it. */
+enum dl2_foreground_rule {
+    DL2_FOREGROUND_VOXEL,    /* a random voxel */
+    DL2_FOREGROUND_COMPONENT /* a random component of a random class */
+};
+
 enum { DL2_FOREGROUND_VOXELS = 1024, DL2_AUGMENT_TIMED = 16 };
 
 /*
@@ -130,6 +136,15 @@ struct dl2_loader_config {
     unsigned frame_step; /* from one frame to the next that is loaded; 0: 1 */
     enum dl2_frame_sampling frame_sampling;
     /*
+     * In validation: the clips of each video, each of `frames` frames, up to DL2_MAX_FRAMES frames
+     * in all; a sample has their frames one clip after the other. Of n possible first frames, clip
+     * i of N begins at floor((2 i + 1) n / (2 N)), the middle of its equal part of them, as in TSN
+     * and MMAction2; so clips overlap in a video that is shorter than all of them, and some are
+     * the same where n is below N. 0 or 1: one clip, as frame_sampling says. Not with
+     * DL2_FRAMES_UNIFORM, which shows all of a video.
+     */
+    unsigned val_clips;
+    /*
      * What becomes of the values of each channel of volumes, before augmentation: by
      * DL2_NORMALIZATION_ZSCORE the patch has the mean 0 and the deviation 1 (of a constant patch,
      * 0); by _WINDOW values from window_min to window_max become 0 to 1, and others the nearer of
@@ -144,6 +159,15 @@ struct dl2_loader_config {
      * time on that one is drawn. Of a volume without such a voxel the patch is drawn as any.
      */
     double foreground;
+    /*
+     * By DL2_FOREGROUND_COMPONENT a class is drawn from those that the volume has, then one of its
+     * components, voxels that are joined by faces (loader/components.h): classes and components
+     * are equally probable, whatever their size, as in MLPerf's unet3d. Along an axis on which the
+     * component's bounding box is no longer than the patch, where the patch begins is drawn from
+     * all places that show the whole box, and moved into the volume; on others, from those within
+     * the box.
+     */
+    enum dl2_foreground_rule foreground_rule;
     bool train;     /* shuffle and augment; else in order, resize and central crop */
     bool drop_last; /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
@@ -271,6 +295,10 @@ struct dl2_loader_config {
      * pixels. */
     struct dl2_fetch_config fetch;
     uint64_t decoded_cache_bytes;
+    /* The limit of the memory for volumes of .nii.gz that are kept decompressed, with their labels;
+     * 0: none, each is decompressed up to the end of each of its patches. It fills up to its limit
+     * and then keeps what it has. None are kept with fetch.drop_behind. */
+    uint64_t volume_cache_bytes;
     /* Instead, a cache of decoded images that loaders of this dataset share; NULL: none. It must
      * outlive the loader. */
     struct dl2_decoded_cache *decoded_cache;
@@ -297,16 +325,22 @@ static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
     return config->width ? config->width : config->height;
 }
 
-/* The planes that a sample has: a volume's depth, a clip's frames, or 1. */
-static inline unsigned dl2_loader_planes(const struct dl2_loader_config *config)
+/* The clips of a sample, at least 1. */
+static inline unsigned dl2_loader_clips(const struct dl2_loader_config *config)
 {
-    return config->volume_depth ? config->volume_depth : config->frames ? config->frames : 1;
+    return config->train || !config->val_clips ? 1 : config->val_clips;
 }
 
 /* The images that a sample is made of. */
 static inline unsigned dl2_loader_frames(const struct dl2_loader_config *config)
 {
-    return config->frames ? config->frames : 1;
+    return config->frames ? config->frames * dl2_loader_clips(config) : 1;
+}
+
+/* The planes that a sample has: a volume's depth, its clips' frames, or 1. */
+static inline unsigned dl2_loader_planes(const struct dl2_loader_config *config)
+{
+    return config->volume_depth ? config->volume_depth : dl2_loader_frames(config);
 }
 
 static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *config)
@@ -319,7 +353,7 @@ static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *c
     {                                                                                              \
         .batch = 64, .height = 64, .channels = 3, .train = true, .area_min = 0.08,                 \
         .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
-        .max_bad = 0.1, .std = {                                                                   \
+        .max_bad = 0.1, .volume_cache_bytes = 1 << 30, .std = {                                    \
             1,                                                                                     \
             1,                                                                                     \
             1                                                                                      \
@@ -407,6 +441,8 @@ struct dl2_loader_stats {
     uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
     uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */
     uint64_t short_clips;    /* clips with fewer frames than were asked for */
+    /* Of several val_clips: videos whose clips have frames in common; those with equal clips. */
+    uint64_t overlapping_clips, equal_clips;
     /* Videos whose pixels are not square, that are HDR or of a wide gamut, or interlaced: their
      * frames stay so. */
     uint64_t oblong, wide_color, interlaced;
@@ -419,8 +455,9 @@ struct dl2_loader_stats {
     /* Time in each operation of config.augment on volumes, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];
-    uint64_t padded;               /* volumes that were smaller than the patch */
-    uint64_t no_foreground;        /* volumes that were to show some and have none */
+    uint64_t padded;        /* volumes that were smaller than the patch */
+    uint64_t no_foreground; /* volumes that were to show some and have none */
+    uint64_t decompressed;  /* volumes and labels of .nii.gz that no cache keeps, each time */
     uint64_t boxes, boxes_dropped; /* of the samples that came; see struct dl2_boxes */
     uint64_t bad;                  /* samples found to be bad */
     uint64_t batches;              /* batches that dl2_loader_next() returned */

@@ -50,6 +50,9 @@ static const char *const normalization_words[] = {[DL2_NORMALIZATION_ZSCORE] = "
                                                   [DL2_NORMALIZATION_NONE] = "none",
                                                   NULL};
 
+static const char *const foreground_rule_words[] = {
+    [DL2_FOREGROUND_VOXEL] = "voxel", [DL2_FOREGROUND_COMPONENT] = "component", NULL};
+
 static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
 
 const char *const dl2_decode_mode_words[] = {
@@ -140,6 +143,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "which frames: from a 'random' one on, those in the 'center', or 'uniform', the middles of "
         "so many equal parts of the clip; 'auto': random with train, else the center",
         0, frame_sampling_words, .pixels = true),
+    ROW("val_clips", UNSIGNED, val_clips,
+        "without train: clips of each video, equally spread, whose frames come one clip after the "
+        "other: images are [n, val_clips * frames, ...]; 0: one",
+        VALIDATION | PROCESSORS | IMAGES, .max = DL2_MAX_FRAMES, .pixels = true,
+        .also = "clips_per_video,num_clips"),
     ROW("normalization", CHOICE, normalization,
         "of volumes: 'zscore': each channel of a patch has the mean 0 and the deviation 1; "
         "'window': values from the first number of `window` to the second become 0 to 1, others "
@@ -151,6 +159,11 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "of volumes with `mask`: probability that a training patch is one that shows a voxel whose "
         "label is above 0",
         VOLUMES | TRAINING, .max = 1, .pixels = true),
+    ROW("foreground_rule", CHOICE, foreground_rule,
+        "with oversample_foreground: what such a patch shows, a random 'voxel'; or by MLPerf's "
+        "rule a random connected 'component' of a random class, whole or, where it is longer than "
+        "the patch, nothing beyond it",
+        VOLUMES | TRAINING, foreground_rule_words, .pixels = true),
     ROW("drop_last", BOOL, drop_last,
         "leave out the last batch of an epoch where it would hold fewer images", 0),
     ROW("area", RANGE, area_min,
@@ -264,6 +277,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "evict what was read from the system's cache, so that every epoch is cold", 0),
     ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes,
         "limit of the cache of decoded samples; 0: none", PROCESSORS | IMAGES),
+    ROW("volume_cache_bytes", UINT64, volume_cache_bytes,
+        "limit of the memory for volumes of .nii.gz that are kept decompressed; 0: none", VOLUMES),
     ROW("decoded_cache", POINTER, decoded_cache, NULL, PROCESSORS | IMAGES),
     ROW("operations", POINTER, operations, NULL, PROCESSORS | IMAGES),
     ROW("decoder", POINTER, decoder, NULL, 0),
@@ -592,6 +607,15 @@ const struct dl2_option dl2_volume_options[] = {
      "With --mask, in training: share of the patches of volumes that are drawn to show a voxel "
      "whose label is above 0",
      AT(foreground), .min = 0, .max = 1, .roles = RUN},
+    {DL2_OPTION_CHOICE, "foreground-rule", 0, "RULE",
+     "What patches of --oversample-foreground show: voxel: a random one; component: as in MLPerf, "
+     "a random connected component of a random class, whole or, where it is longer than the patch, "
+     "nothing beyond it",
+     AT(foreground_rule), .words = foreground_rule_words, .roles = RUN},
+    {DL2_OPTION_SIZE, "cache-volumes", 0, "SIZE",
+     "Keep up to this size of decompressed .nii.gz volumes and labels in memory; others are "
+     "decompressed for each patch; 0: keep none",
+     AT(volume_cache_bytes)},
     {DL2_OPTION_END},
 };
 

@@ -274,9 +274,13 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
     struct dl2_fetch_config fetch = config->fetch;
     if (config->volume_depth)
         fetch.io = DL2_IO_DIRECT; /* only where it knows the patch a worker knows the bytes */
+    if (config->volume_depth && config->volume_cache_bytes && !fetch.drop_behind)
+        DL2_TRY(dl2_volume_cache_create(dl2_dataset_count(loader->recipe.planner.dataset),
+                                        config->volume_cache_bytes, &loader->recipe.volumes,
+                                        error));
     if (config->foreground > 0)
         DL2_TRY(dl2_foreground_create((uint32_t)dl2_dataset_count(loader->recipe.planner.dataset),
-                                      config->mask_fill, &loader->recipe.foreground, error));
+                                      config, &loader->recipe.foreground, error));
     return dl2_fetch_create(&loader->recipe.planner, &fetch, &loader->recipe.fetch, error);
 }
 
@@ -413,6 +417,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         dl2_job_free(&loader->workers.claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
     dl2_foreground_destroy(loader->recipe.foreground);
+    dl2_volume_cache_destroy(loader->recipe.volumes);
     if (!loader->config.decoded_cache)
         dl2_decoded_destroy(loader->recipe.planner.decoded);
     dl2_augmentation_free(loader->recipe.augmentation);

@@ -27,6 +27,8 @@ libloader_la_SOURCES = \
 	loader/unusual.c loader/unusual.h \
 	loader/whole_image.c \
 	loader/foreground.c loader/foreground.h \
+	loader/components.c loader/components.h \
+	loader/volume_cache.c loader/volume_cache.h \
 	loader/volume_sample.c loader/volume_sample.h \
 	loader/worker.c
 libloader_la_LIBADD = libannotations.la libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)

@@ -484,8 +484,9 @@ static int init_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int read_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
-    DL2_TRY(dl2_volume_sample_read(&job->volume, &recipe->planner, recipe->foreground,
-                                   recipe->fetch, &job->plan, &job->stats, error));
+    const struct dl2_volume_source source = {&recipe->planner, recipe->foreground, recipe->volumes,
+                                             recipe->fetch};
+    DL2_TRY(dl2_volume_sample_read(&job->volume, &source, &job->plan, &job->stats, error));
     return read_sidecars(job, recipe, error);
 }
 
@@ -557,18 +558,22 @@ static void repeat_frame(const struct dl2_recipe *recipe, uint8_t *clip, unsigne
     const struct dl2_loader_config *config = recipe->planner.config;
     const unsigned planes = config->layout == DL2_NCHW ? config->channels : 1;
     const size_t bytes = recipe->image_bytes / planes;
-    for (unsigned p = 0; p < planes; p++, clip += bytes * config->frames)
+    for (unsigned p = 0; p < planes; p++, clip += bytes * dl2_loader_frames(config))
         memcpy(frame_at(recipe, clip, frame + 1), frame_at(recipe, clip, frame), bytes);
 }
 
 /* The stage after a frame's last: that of the next frame which is another image, or of the clip. */
 static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *recipe, uint8_t *clip)
 {
-    const unsigned frames = recipe->planner.config->frames;
+    const unsigned frames = dl2_loader_frames(recipe->planner.config);
     struct dl2_sample_plan *plan = &job->plan;
-    if (!frames)
+    if (!recipe->planner.config->frames)
         return DL2_STAGE_DONE;
-    job->stats.short_clips += !plan->frame && dl2_plan_is_short(&recipe->planner, plan);
+    if (!plan->frame) {
+        job->stats.short_clips += dl2_plan_is_short(&recipe->planner, plan);
+        job->stats.overlapping_clips += dl2_plan_overlaps(&recipe->planner, plan);
+        job->stats.equal_clips += dl2_plan_has_equal_clips(&recipe->planner, plan);
+    }
     job->stats.frames++;
     while (plan->frame + 1 < frames && dl2_plan_repeats(&recipe->planner, plan, plan->frame + 1)) {
         repeat_frame(recipe, clip, plan->frame++);

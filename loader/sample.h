@@ -49,6 +49,7 @@ struct dl2_recipe {
     struct dl2_target_list targets;
     struct dl2_box_source boxes;
     struct dl2_foreground *foreground; /* of volumes, where patches are to show some; else NULL */
+    struct dl2_volume_cache *volumes;  /* NULL: none are kept */
 };
 
 /* Sets the settings, which stay the caller's, and what follows from them: the size of a sample and

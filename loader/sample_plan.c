@@ -101,14 +101,44 @@ bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sampl
     return plan->available < dl2_loader_frame_span(planner->config);
 }
 
-/* Which frame of its clip is number `frame` of those that are loaded. */
+/* The first frames that a clip can have. */
+static uint64_t possible_starts(const struct dl2_loader_config *config,
+                                const struct dl2_sample_plan *plan)
+{
+    const uint64_t span = dl2_loader_frame_span(config);
+    return plan->available > span ? plan->available - span + 1 : 1;
+}
+
+bool dl2_plan_overlaps(const struct dl2_planner *planner, const struct dl2_sample_plan *plan)
+{
+    const unsigned clips = dl2_loader_clips(planner->config);
+    const uint64_t starts = possible_starts(planner->config, plan);
+    uint64_t nearest = UINT64_MAX; /* two that begin one after the other */
+    for (unsigned i = 1; i < clips; i++) {
+        const uint64_t apart =
+            (2 * i + 1) * starts / (2 * clips) - (2 * i - 1) * starts / (2 * clips);
+        nearest = apart < nearest ? apart : nearest;
+    }
+    return nearest < dl2_loader_frame_span(planner->config);
+}
+
+bool dl2_plan_has_equal_clips(const struct dl2_planner *planner, const struct dl2_sample_plan *plan)
+{
+    return possible_starts(planner->config, plan) < dl2_loader_clips(planner->config);
+}
+
+/* Which frame of its clip or video is number `frame` of those that are loaded. */
 static size_t pick_frame(const struct dl2_loader_config *config, const struct dl2_sample_plan *plan,
                          unsigned frame)
 {
+    const unsigned clips = dl2_loader_clips(config);
     if (config->frame_sampling == DL2_FRAMES_UNIFORM)
         return (size_t)((2 * (uint64_t)frame + 1) * plan->available /
                         (2 * (uint64_t)config->frames));
-    const uint64_t picked = plan->start + (uint64_t)frame * step_of(config);
+    const unsigned clip = clips > 1 ? frame / config->frames : 0;
+    const uint64_t start =
+        clips > 1 ? (2 * clip + 1) * possible_starts(config, plan) / (2 * clips) : plan->start;
+    const uint64_t picked = start + (uint64_t)(frame - clip * config->frames) * step_of(config);
     return picked < plan->available ? (size_t)picked : plan->available - 1;
 }
 

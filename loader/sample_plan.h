@@ -42,7 +42,7 @@ struct dl2_sample_plan {
     uint32_t image;         /* the dataset's number of what is read: the sample, or a frame of it */
     unsigned frame;         /* of a clip: which of those that are loaded */
     size_t clip, available; /* of a clip: its first image (of a video 0), and its frames */
-    size_t start;           /* of a clip: the first of its frames that is loaded */
+    size_t start;           /* of one clip: the first of its frames that is loaded */
     uint64_t epoch_position; /* dl2_plan_epoch_position() */
     uint32_t width, height;  /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
@@ -80,6 +80,12 @@ bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample
                       unsigned frame);
 /* Has the clip fewer frames than are to be loaded? */
 bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
+
+/* With several config.val_clips: have some of the sample's clips frames in common, between their
+ * first and last ones; and are some the same? */
+bool dl2_plan_overlaps(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
+bool dl2_plan_has_equal_clips(const struct dl2_planner *planner,
+                              const struct dl2_sample_plan *plan);
 
 /* Frames of a clip from the first to the last that are loaded. */
 uint64_t dl2_loader_frame_span(const struct dl2_loader_config *config);

@@ -47,16 +47,47 @@ static int check_sizes(const struct dl2_volume *volume, const struct dl2_volume 
     return DL2_OK;
 }
 
-/* Draws the first voxel along an axis of a volume that is larger than the patch; with `shown`, so
- * that the patch has this voxel. */
-static int64_t draw_first(struct dl2_random *random, size_t size, size_t patch, const size_t *shown)
+static int64_t draw_between(struct dl2_random *random, int64_t low, int64_t high)
 {
-    size_t low = 0, high = size - patch;
-    if (shown && *shown + 1 > patch)
-        low = *shown + 1 - patch;
-    if (shown && *shown < high)
-        high = *shown;
-    return (int64_t)(low + dl2_random_below(random, (uint32_t)(high - low + 1)));
+    return low + dl2_random_below(random, (uint32_t)(high - low + 1));
+}
+
+/* Draws the first voxel along an axis of a volume that is larger than the patch. */
+static int64_t draw_first(struct dl2_random *random, int64_t size, int64_t patch)
+{
+    return draw_between(random, 0, size - patch);
+}
+
+/* The same, so that the patch has a voxel. */
+static int64_t draw_with_voxel(struct dl2_random *random, int64_t size, int64_t patch,
+                               int64_t voxel)
+{
+    const int64_t low = voxel + 1 - patch, high = size - patch;
+    return draw_between(random, low > 0 ? low : 0, voxel < high ? voxel : high);
+}
+
+/* The same, so that the patch has all of a component from `first` up to `end`, or else lies within
+ * it. */
+static int64_t draw_with_component(struct dl2_random *random, int64_t size, int64_t patch,
+                                   int64_t first, int64_t end)
+{
+    const int64_t other = end - patch, high = size - patch;
+    const int64_t drawn =
+        draw_between(random, other < first ? other : first, other < first ? first : other);
+    return drawn < 0 ? 0 : drawn < high ? drawn : high;
+}
+
+/* `box`: of foreground that the patch is to show; NULL: none. */
+static int64_t draw_start(const struct dl2_loader_config *config, struct dl2_random *random,
+                          size_t size, size_t patch, const struct dl2_foreground_box *box, int axis)
+{
+    const int64_t all = (int64_t)size, shown = (int64_t)patch;
+    if (!box)
+        return draw_first(random, all, shown);
+    const int64_t first = (int64_t)box->first[axis], end = (int64_t)box->end[axis];
+    return config->foreground_rule == DL2_FOREGROUND_COMPONENT
+               ? draw_with_component(random, all, shown, first, end)
+               : draw_with_voxel(random, all, shown, first);
 }
 
 /* Decides what the patch shows. */
@@ -70,23 +101,22 @@ static int choose_patch(struct dl2_volume_sample *sample, const struct dl2_plann
     struct dl2_random *random = &plan->random;
     struct dl2_patch *patch = &sample->patch;
     struct dl2_sample facts;
-    size_t voxel[3];
+    struct dl2_foreground_box box;
     int shows = 0;
     if (config->train && config->foreground > 0 &&
         dl2_random_uniform(random) < config->foreground) {
         dl2_dataset_sample(planner->dataset, plan->index, &facts);
         shows =
-            dl2_foreground_draw(foreground, plan->index, facts.path, labels, random, voxel, error);
+            dl2_foreground_draw(foreground, plan->index, facts.path, labels, random, &box, error);
         DL2_TRY(shows);
         stats->no_foreground += !shows;
     }
     bool padded = false;
     for (int i = 0; i < 3; i++) {
         const size_t size = info->size[i], wanted = sample->voxels.size[i];
-        const int64_t middle = ((int64_t)size - (int64_t)wanted) / 2;
         const int64_t first = config->train && size > wanted
-                                  ? draw_first(random, size, wanted, shows ? &voxel[i] : NULL)
-                                  : middle;
+                                  ? draw_start(config, random, size, wanted, shows ? &box : NULL, i)
+                                  : ((int64_t)size - (int64_t)wanted) / 2;
         patch->first[i] = (int32_t)first;
         patch->size[i] = (uint32_t)size;
         patch->spacing[i] = info->spacing[i];
@@ -155,22 +185,34 @@ int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
     return status;
 }
 
-int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
-                           struct dl2_foreground *foreground, struct dl2_fetch *fetch,
+static void use_cache(struct dl2_volume_cache *cache, size_t index, bool labels,
+                      struct dl2_volume *volume, struct dl2_loader_stats *stats)
+{
+    const enum dl2_volume_kept kept = dl2_volume_cache_use(cache, index, labels, volume);
+    stats->decoded_hits += !labels && kept == DL2_VOLUME_FOUND;
+    stats->decompressed += volume && dl2_volume_info(volume)->compressed && kept == DL2_VOLUME_READ;
+}
+
+int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_volume_source *source,
                            struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
                            struct dl2_error *error)
 {
+    const struct dl2_planner *planner = source->planner;
     const struct dl2_loader_config *config = planner->config;
     struct dl2_volume *volume, *labels;
     dl2_plan_sample(planner, plan);
     int status =
         dl2_volume_open_labeled(planner->dataset, plan->index, config, &volume, &labels, error);
-    if (status == DL2_OK)
-        status = choose_patch(sample, planner, foreground, volume, labels, plan, stats, error);
+    if (status == DL2_OK) {
+        use_cache(source->cache, plan->index, false, volume, stats);
+        use_cache(source->cache, plan->index, true, labels, stats);
+        status =
+            choose_patch(sample, planner, source->foreground, volume, labels, plan, stats, error);
+    }
     if (status == DL2_OK)
         status = read_patch(sample, config, volume, labels, error);
-    end_reading(volume, planner, fetch, stats);
-    end_reading(labels, planner, fetch, stats);
+    end_reading(volume, planner, source->fetch, stats);
+    end_reading(labels, planner, source->fetch, stats);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include "loader/foreground.h"
 #include "loader/loader_config.h"
 #include "loader/sample_plan.h"
+#include "loader/volume_cache.h"
 #include "pixels/volume_operations.h"
 
 struct dl2_volume_sample {
@@ -35,13 +36,17 @@ int dl2_volume_open_labeled(const struct dl2_dataset *dataset, size_t index,
                             const struct dl2_loader_config *config, struct dl2_volume **volume,
                             struct dl2_volume **labels, struct dl2_error *error);
 
-/*
- * Reads the patch of sample plan->index, whose plan is made here. What was read is added to
- * `stats` and counted in `fetch`. `foreground` may be NULL if config->foreground is 0. Errors name
- * the file.
- */
-int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
-                           struct dl2_foreground *foreground, struct dl2_fetch *fetch,
+/* Where a loader's patches come from. */
+struct dl2_volume_source {
+    const struct dl2_planner *planner;
+    struct dl2_foreground *foreground; /* may be NULL if config->foreground is 0 */
+    struct dl2_volume_cache *cache;    /* NULL: none */
+    struct dl2_fetch *fetch;           /* counts what is read */
+};
+
+/* Reads the patch of sample plan->index, whose plan is made here. What was read is added to
+ * `stats`. Errors name the file. */
+int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_volume_source *source,
                            struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
                            struct dl2_error *error);
 void dl2_volume_sample_normalize(struct dl2_volume_sample *sample,

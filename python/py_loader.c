@@ -721,14 +721,17 @@ static const struct {
     {                                                                                              \
 #field, offsetof(struct dl2_loader_stats, field), false                                    \
     }
-    SECONDS(read),         SECONDS(decode),        SECONDS(transform),     SECONDS(operations),
-    SECONDS(worker_wait),  SECONDS(consumer_wait), NUMBER(images),         NUMBER(bytes),
-    NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read),     NUMBER(requests),
-    NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(frames),         NUMBER(short_clips),
-    NUMBER(memory),        NUMBER(padded),         NUMBER(no_foreground),  NUMBER(boxes),
-    NUMBER(boxes_dropped), NUMBER(oblong),         NUMBER(wide_color),     NUMBER(interlaced),
-    NUMBER(above_8_bits),  NUMBER(nearly_black),   NUMBER(several_frames), NUMBER(dropped_bands),
-    NUMBER(no_label_file),
+    SECONDS(read),         SECONDS(decode),       SECONDS(transform),
+    SECONDS(operations),   SECONDS(worker_wait),  SECONDS(consumer_wait),
+    NUMBER(images),        NUMBER(bytes),         NUMBER(bad),
+    NUMBER(batches),       NUMBER(bytes_read),    NUMBER(requests),
+    NUMBER(encoded_hits),  NUMBER(decoded_hits),  NUMBER(frames),
+    NUMBER(short_clips),   NUMBER(memory),        NUMBER(padded),
+    NUMBER(no_foreground), NUMBER(boxes),         NUMBER(boxes_dropped),
+    NUMBER(oblong),        NUMBER(wide_color),    NUMBER(interlaced),
+    NUMBER(above_8_bits),  NUMBER(nearly_black),  NUMBER(several_frames),
+    NUMBER(dropped_bands), NUMBER(no_label_file), NUMBER(overlapping_clips),
+    NUMBER(equal_clips),   NUMBER(decompressed),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -860,13 +863,15 @@ static PyMethodDef methods[] = {
      "operations, worker_wait (summed over the workers), consumer_wait (this side's).\n"
      "Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits, decoded_hits,\n"
      "memory; of clips\n"
-     "frames, and short_clips that had fewer than asked for; of videos oblong, whose pixels\n"
+     "frames, short_clips that had fewer than asked for, and of val_clips videos with\n"
+     "overlapping_clips, or with equal_clips; of videos oblong, whose pixels\n"
      "are not square, wide_color, that are HDR or of a wide gamut, and interlaced: they stay\n"
      "so; of images above_8_bits, loaded at 8, nearly_black, of 16 bits and no value above a\n"
      "sixteenth of the range, several_frames, of which the first is loaded, and dropped_bands;\n"
      "of label files of boxes no_label_file, images without one, which have no boxes;\n"
-     "of volumes padded, that were smaller than the patch, and no_foreground, that had none to\n"
-     "show. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
+     "of volumes padded, that were smaller than the patch, no_foreground, that had none to\n"
+     "show, and decompressed, of .nii.gz that no cache keeps. 'card': None, or with decode 'gpu' "
+     "or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},

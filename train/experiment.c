@@ -245,6 +245,7 @@ enum {
     DECODED_HITS,
     PADDED,
     NO_FOREGROUND,
+    DECOMPRESSED,
     MOVED,
     UNUSUAL, /* DL2_UNUSUAL of them */
     FIGURES = UNUSUAL + DL2_UNUSUAL
@@ -267,6 +268,7 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[DECODED_HITS] = (double)stats.decoded_hits;
     own[PADDED] = (double)stats.padded;
     own[NO_FOREGROUND] = (double)stats.no_foreground;
+    own[DECOMPRESSED] = (double)stats.decompressed;
     dl2_run_get_unusual(&stats, own + UNUSUAL);
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
@@ -371,6 +373,8 @@ static void note_samples(struct dl2_run *run, const double *figures)
         {NO_FOREGROUND,
          "patches were to show foreground (--oversample-foreground), and their volumes have "
          "none: they show any part"},
+        {DECOMPRESSED,
+         "files .nii.gz are decompressed for each patch: --cache-volumes does not keep them"},
     };
     const unsigned ranks = dl2_world_size(run->config->world);
     double unusual[DL2_UNUSUAL];

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \
 	train/checkpoint.c train/checkpoint.h \
+	train/clip_means.c train/clip_means.h \
 	train/evaluate.c \
 	train/experiment.c \
 	train/feed.c train/feed.h \

@@ -60,32 +60,44 @@ void dl2_predictions_free(struct dl2_predictions *predictions)
     free(predictions);
 }
 
-/* As the devices count top-1 and top-5: equal logits rank by class number (device.h). */
-static void rank_logits(const float *logits, unsigned classes, unsigned target, double *figures)
+unsigned dl2_rank_of(const float *logits, unsigned classes, unsigned target)
 {
-    unsigned best = 0, rank = 0;
+    unsigned rank = 0;
     bool unordered = false;
     for (unsigned k = 0; k < classes; k++) {
-        best = logits[k] > logits[best] ? k : best;
         rank += logits[k] > logits[target] || (logits[k] == logits[target] && k < target);
         unordered |= isnan(logits[k]) != 0;
     }
-    figures[CLASS] = best + 1.0;
-    figures[RANK] = (unordered ? DL2_RANK_NAN : rank) + 1.0;
+    return unordered ? DL2_RANK_NAN : rank;
+}
+
+static unsigned best_of(const float *logits, unsigned classes)
+{
+    unsigned best = 0;
+    for (unsigned k = 0; k < classes; k++)
+        best = logits[k] > logits[best] ? k : best;
+    return best;
+}
+
+void dl2_predictions_take(struct dl2_predictions *predictions, const struct dl2_batch *batch,
+                          const float *losses, const float *logits)
+{
+    const unsigned classes = predictions->classes;
+    for (unsigned i = 0; i < batch->count; i++, logits += classes) {
+        double *figures = predictions->figures + (size_t)batch->indices[i] * FIGURES;
+        if (batch->labels[i] < 0) /* could not be read */
+            continue;
+        figures[CLASS] = best_of(logits, classes) + 1.0;
+        figures[RANK] = dl2_rank_of(logits, classes, (unsigned)batch->labels[i]) + 1.0;
+        figures[LOSS] = (double)losses[i];
+    }
 }
 
 int dl2_predictions_add(struct dl2_predictions *predictions, struct dl2_network *network,
                         const struct dl2_batch *batch, struct dl2_error *error)
 {
     DL2_TRY(dl2_network_last(network, predictions->losses, predictions->logits, error));
-    for (unsigned i = 0; i < batch->count; i++) {
-        double *figures = predictions->figures + (size_t)batch->indices[i] * FIGURES;
-        if (batch->labels[i] < 0) /* could not be read */
-            continue;
-        rank_logits(predictions->logits + (size_t)i * predictions->classes, predictions->classes,
-                    (unsigned)batch->labels[i], figures);
-        figures[LOSS] = (double)predictions->losses[i];
-    }
+    dl2_predictions_take(predictions, batch, predictions->losses, predictions->logits);
     return DL2_OK;
 }
 

@@ -24,6 +24,13 @@ int dl2_predictions_create(const struct dl2_dataset *dataset, unsigned classes, 
                            struct dl2_predictions **out, struct dl2_error *error);
 void dl2_predictions_free(struct dl2_predictions *predictions);
 
+/* The rank from 0 of a class among the logits, as the devices count it: equal ones rank by class
+ * number; DL2_RANK_NAN if one is NaN. */
+unsigned dl2_rank_of(const float *logits, unsigned classes, unsigned target);
+
+/* Adds those of a batch: losses [count], and logits [count][classes]. */
+void dl2_predictions_take(struct dl2_predictions *predictions, const struct dl2_batch *batch,
+                          const float *losses, const float *logits);
 /* Adds those of the batch that the network has just evaluated. Waits for the device. */
 int dl2_predictions_add(struct dl2_predictions *predictions, struct dl2_network *network,
                         const struct dl2_batch *batch, struct dl2_error *error);

@@ -237,6 +237,9 @@ enum dl2_visit dl2_visit_find(const struct dl2_run *run, const struct dl2_run_st
 
 /* Opens the feed of the run's source for a stage, unless it is open already. */
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
+/* The settings of a validation set's loader: a batch has all clips of its videos, of which several
+ * clips are at most config->loader.batch where a batch can have fewer videos. */
+struct dl2_loader_config dl2_stream_val_config(const struct dl2_stream *stream);
 /* Opens the feed of a validation set; the caller destroys it. */
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error);
@@ -348,6 +351,7 @@ struct dl2_validation {
     const struct dl2_dataset *dataset; /* the set's */
     double lost_sum; /* of the set's images that could not be read: equal where they are */
     struct dl2_volume_figures *volumes; /* of a set of volumes */
+    struct dl2_clip_means *clips;       /* of a set's videos with several clips; NULL: none */
 };
 /* What an image that could not be read adds to lost_sum: sums of up to 2^20 such are exact. */
 static inline double dl2_validation_lost(uint64_t index)

@@ -27,6 +27,8 @@ static void note_setting(struct dl2_run *run, const char *key, const json_t *was
         run,
         strcmp(key, "val-resize") == 0 || strcmp(key, "val-crop") == 0
             ? "--%s was %s and is %s: validation's figures from here on are of other crops"
+        : strcmp(key, "val-clips") == 0
+            ? "--%s was %s and is %s: validation's figures from here on are of other clips"
             : "--%s was %s and is %s: the weights will not be, bit for bit, those of a run "
               "in one part",
         key, then ? then : "?", here ? here : "?");

@@ -502,6 +502,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.batching = DL2_BATCHING_STRICT;
         if (loader.frame_sampling == DL2_FRAMES_RANDOM)
             loader.frame_sampling = DL2_FRAMES_AUTO; /* the center */
+        const unsigned clips = dl2_loader_clips(&loader);
+        loader.batch = loader.batch > clips ? loader.batch / clips : 1;
         loader.partition = loader.partitions = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }
@@ -553,11 +555,16 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     return dl2_stream_agree(stream, status, error);
 }
 
+struct dl2_loader_config dl2_stream_val_config(const struct dl2_stream *stream)
+{
+    return loader_config(&stream->runs[0], NULL);
+}
+
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error)
 {
     struct dl2_run_data *data = &stream->val[set];
-    struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
+    struct dl2_loader_config config = dl2_stream_val_config(stream);
     const uint64_t cache = cache_share(stream, data);
     int status = DL2_OK;
     *out = NULL;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -200,6 +201,18 @@ int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_er
     return dl2_network_plan_bytes(run->device, &network, bytes, error);
 }
 
+static bool has_compressed_volumes(const struct dl2_dataset *dataset)
+{
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        const size_t length = strlen(sample.path);
+        if (length > 3 && !strcasecmp(sample.path + length - 3, ".gz"))
+            return true;
+    }
+    return false;
+}
+
 /* What the caches of this process may grow to; that of encoded images no further than the images.
  * Each source has one of those, and all have that of decoded images in common. */
 static double plan_caches(const struct dl2_stream *stream)
@@ -208,6 +221,8 @@ static double plan_caches(const struct dl2_stream *stream)
     const struct dl2_dataset *dataset = stream->stages[0].dataset;
     if (!dataset)
         return 0;
+    if (loader->volume_depth) /* how large they are, decompressed, is not known yet */
+        return has_compressed_volumes(dataset) ? (double)loader->volume_cache_bytes : 0;
     const double most =
         (double)dl2_cache_most(dl2_dataset_count(dataset), dl2_dataset_bytes(dataset)) /
         (loader->partitions ? loader->partitions : 1);
@@ -245,7 +260,9 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
         return DL2_OK;
     char with_caches[80] = "";
     if (caches > 0)
-        snprintf(with_caches, sizeof with_caches, ", and --cache and --cache-decoded %.1f MiB",
+        snprintf(with_caches, sizeof with_caches, ", and %s %.1f MiB",
+                 stream->config->loader.volume_depth ? "--cache-volumes"
+                                                     : "--cache and --cache-decoded",
                  caches / mib);
     return dl2_error_set(error, DL2_ERR_MEMORY,
                          "the networks of %zu models take %.1f MiB together, the largest, of %s, "

@@ -457,6 +457,11 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
      "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
      .max = 8192, .unset = "8/7 of --image-size", .roles = PART, .commands = VALIDATES},
+    {DL2_OPTION_UINT, "val-clips", 0, "N",
+     "Clips of each validation video, equally spread over it; the mean of their softmax scores is "
+     "the video's prediction",
+     AT(loader.val_clips), .min = 1, .max = DL2_MAX_FRAMES, .unset = "1", .roles = PART,
+     .commands = VALIDATES, .also = "clips-per-video,num-clips,test-segments"},
     {DL2_OPTION_SWITCH, "loader", 0, "KIND",
      "real; or synthetic: the same batch of noise each time, to measure training alone",
      AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = TRAINS},
@@ -721,10 +726,10 @@ static bool is_of_pytorch(const char *path)
 }
 
 const char *const dl2_evaluation_options[] = {
-    "arch",          "samples",      "image-size", "channels",   "frames",   "frame-step",
-    "mask",          "mean",         "std",        "val-resize", "val-crop", "frame-sampling",
-    "interpolation", "val-fraction", "split-seed", "amp",        "batch",    "seed",
-    "normalization", "window",       NULL,
+    "arch",      "samples",       "image-size",   "channels",   "frames",   "frame-step",
+    "mask",      "mean",          "std",          "val-resize", "val-crop", "frame-sampling",
+    "val-clips", "interpolation", "val-fraction", "split-seed", "amp",      "batch",
+    "seed",      "normalization", "window",       NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
@@ -892,12 +897,12 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.synthetic,
          "train-split,samples,label-field,image-extension,frame-step,frame-sampling,"
          "normalization,window,"
-         "oversample-foreground,cold",
+         "oversample-foreground,foreground-rule,cold",
          "has no effect on synthetic data"},
         {!has_metric(config->run.until.metric, sees_volumes, config->loader.mask), "until",
          "names a metric that this training does not have: miou is of --mask, mean_dice of "
          "volumes"},
-        {config->data.synthetic, "val,keep-best,until",
+        {config->data.synthetic, "val,keep-best,until,val-clips",
          "has no effect on synthetic data, which is not validated"},
         {config->precision != DL2_PRECISION_FP32, "sensitivity", "needs --amp off"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
@@ -912,7 +917,8 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {sees_volumes && config->decode.mode != DL2_DECODE_CPU, "decode",
          "is for JPEGs: volumes are read by the processors"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
-        {config->run.skip_validation, "val-resize,val-crop,validate-every,keep-best,until",
+        {config->run.skip_validation,
+         "val-resize,val-crop,val-clips,validate-every,keep-best,until",
          "has no effect with --skip-validation"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
         {config->run.restart, "resume", "excludes --restart"},

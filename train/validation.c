@@ -6,6 +6,7 @@
 #include "common/scope.h"
 #include "network/safetensors.h"
 #include "network/weights.h"
+#include "train/clip_means.h"
 #include "train/predictions.h"
 #include "train/run.h"
 
@@ -14,20 +15,36 @@
 /* Batches of each validation set that tell a time budget what a validation costs. */
 #define PROBE_BATCHES 4
 
+/* Each sample of a batch has several clips. */
+static int evaluate_clips(struct dl2_validation *due, const struct dl2_batch *batch,
+                          struct dl2_error *error)
+{
+    const float *losses, *logits;
+    DL2_TRY(dl2_clip_means_evaluate(due->clips, due->run->network, batch, &losses, &logits, error));
+    if (due->predictions)
+        dl2_predictions_take(due->predictions, batch, losses, logits);
+    return DL2_OK;
+}
+
+static int evaluate_samples(struct dl2_validation *due, const struct dl2_dataset *dataset,
+                            const struct dl2_batch *batch, struct dl2_error *error)
+{
+    struct dl2_network_input input = {batch->images, NULL, batch->count, NULL, 1};
+    DL2_TRY(dl2_run_labels(due->run, dataset, batch, &input.labels, error));
+    DL2_TRY(dl2_network_evaluate(due->run->network, &input, error));
+    return due->predictions ? dl2_predictions_add(due->predictions, due->run->network, batch, error)
+                            : DL2_OK;
+}
+
 /* A batch for all runs that are validated. */
 static int evaluate_batch(struct dl2_validation *due, size_t count, const struct dl2_batch *batch,
                           struct dl2_error *error)
 {
-    struct dl2_network_input input = {batch->images, NULL, batch->count, NULL, 1};
     int status = DL2_OK;
     /* In the last step some ranks may have none. */
-    for (size_t i = 0; i < count && status == DL2_OK && batch->count; i++) {
-        status = dl2_run_labels(due[i].run, due[0].dataset, batch, &input.labels, error);
-        if (status == DL2_OK)
-            status = dl2_network_evaluate(due[i].run->network, &input, error);
-        if (status == DL2_OK && due[i].predictions)
-            status = dl2_predictions_add(due[i].predictions, due[i].run->network, batch, error);
-    }
+    for (size_t i = 0; i < count && status == DL2_OK && batch->count; i++)
+        status = due[i].clips ? evaluate_clips(&due[i], batch, error)
+                              : evaluate_samples(&due[i], due[0].dataset, batch, error);
     for (size_t i = 0; i < count; i++)
         dl2_network_wait_input(due[i].run->network);
     for (unsigned b = 0; b < batch->count; b++)
@@ -52,6 +69,28 @@ static void close_set(struct dl2_validation *due, size_t count, struct set *set)
     }
 }
 
+static void free_figures(struct dl2_validation *due)
+{
+    dl2_volume_figures_free(due->volumes);
+    due->volumes = NULL;
+    dl2_clip_means_free(due->clips);
+    due->clips = NULL;
+}
+
+/* What of a run's figures on a set is not the device's. */
+static int make_figures(struct dl2_validation *due, struct dl2_error *error)
+{
+    const struct dl2_stream *stream = due->run->stream;
+    const struct dl2_loader_config config = dl2_stream_val_config(stream);
+    free_figures(due);
+    if (config.volume_depth)
+        return dl2_volume_figures_create(stream->classes, &due->volumes, error);
+    return dl2_loader_clips(&config) > 1
+               ? dl2_clip_means_create(&config, due->run->config->loader.batch, stream->classes,
+                                       &due->clips, error)
+               : DL2_OK;
+}
+
 /* Close it after an error, too. */
 static int open_set(struct dl2_validation *due, size_t count, size_t number, struct set *set,
                     struct dl2_error *error)
@@ -60,11 +99,11 @@ static int open_set(struct dl2_validation *due, size_t count, size_t number, str
     int status = DL2_OK;
     *set = (struct set){NULL, NULL};
     due[0].dataset = stream->val[number].dataset;
-    if (!stream->config->loader.volume_depth)
+    for (size_t i = 0; i < count && status == DL2_OK; i++)
+        status = make_figures(&due[i], error);
+    if (!stream->config->loader.volume_depth) {
+        DL2_TRY(dl2_stream_agree(stream, status, error));
         return dl2_stream_open_val(stream, number, &set->feed, error);
-    for (size_t i = 0; i < count && status == DL2_OK; i++) {
-        dl2_volume_figures_free(due[i].volumes);
-        status = dl2_volume_figures_create(stream->classes, &due[i].volumes, error);
     }
     if (status == DL2_OK)
         status = dl2_whole_volumes_open(stream, number, &set->volumes, error);
@@ -151,6 +190,20 @@ static int save_predictions(struct dl2_run *run, struct dl2_predictions *predict
                 : dl2_error_memory(error, "predictions");
 }
 
+/* seen: videos, bad ones, those whose clips overlap, and those with equal clips. */
+static void note_clips(struct dl2_run *run, const struct dl2_run_data *data, const double seen[4])
+{
+    const unsigned clips = run->config->loader.val_clips;
+    if (seen[3] > 0)
+        dl2_run_note(run,
+                     "%s: %.0f of %.0f videos are too short for %u different clips, and show some "
+                     "of theirs several times",
+                     data->path, seen[3], seen[0], clips);
+    if (seen[2] > seen[3])
+        dl2_run_note(run, "%s: in %.0f of %.0f videos, which are short for %u clips, these overlap",
+                     data->path, seen[2] - seen[3], seen[0], clips);
+}
+
 /* What the batches of a set came to. */
 static int end_feed(struct dl2_validation *due, size_t count, const struct dl2_feed *feed,
                     size_t number, struct dl2_error *error)
@@ -160,12 +213,16 @@ static int end_feed(struct dl2_validation *due, size_t count, const struct dl2_f
     struct dl2_run_data *const data = &stream->val[number];
     DL2_TRY(dl2_stream_note_bad(stream, feed, data, "and do not count", error));
     dl2_feed_get_stats(feed, &stats);
-    double seen[2 + DL2_UNUSUAL] = {0}; /* images, and bad ones; and unusual ones */
-    dl2_run_get_unusual(&stats, seen + 2);
+    /* images, and bad ones; videos whose clips overlap, or are the same; and unusual ones */
+    double seen[4 + DL2_UNUSUAL] = {
+        [2] = (double)stats.overlapping_clips, [3] = (double)stats.equal_clips};
+    dl2_run_get_unusual(&stats, seen + 4);
     dl2_feed_epoch_bad(feed, seen);
-    DL2_TRY(dl2_world_sum(stream->config->world, seen, 2 + DL2_UNUSUAL, error));
-    if (!data->noted)
-        dl2_run_note_unusual(due[0].run, data->path, seen + 2);
+    DL2_TRY(dl2_world_sum(stream->config->world, seen, 4 + DL2_UNUSUAL, error));
+    if (!data->noted) {
+        dl2_run_note_unusual(due[0].run, data->path, seen + 4);
+        note_clips(due[0].run, data, seen);
+    }
     data->noted = true;
     for (size_t i = 0; i < count; i++) {
         due[i].images = seen[0] - seen[1];
@@ -220,7 +277,10 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
     double hits = due->decoded_hits, score;
     if (kind == DL2_LABEL_VOLUME)
         DL2_TRY(dl2_run_take_volumes(run, set, due->volumes, &sums, &score, error));
-    else
+    else if (due->clips) {
+        sums = dl2_clip_means_sums(due->clips);
+        DL2_TRY(dl2_run_add_up(run, &sums, error));
+    } else
         DL2_TRY(dl2_run_sums(run, &sums, error));
     run->stream->common = sums.counted == 0;
     if (run->stream->common)
@@ -371,8 +431,7 @@ int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_err
             end_validation(&due[i], took);
         else
             free(due[i].val);
-        dl2_volume_figures_free(due[i].volumes);
-        due[i].volumes = NULL;
+        free_figures(&due[i]);
     }
     return unless_stopped(due[0].run, status);
 }
@@ -391,7 +450,7 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
             seconds += batch_seconds * (double)set_steps(&set);
         }
         close_set(&probe, 1, &set);
-        dl2_volume_figures_free(probe.volumes);
+        free_figures(&probe);
         if (status < 0)
             return unless_stopped(run, status);
         run->phase = DL2_RUN_READY;

@@ -33,6 +33,7 @@ struct dl2_volume {
     struct dl2_bytes image; /* a slice's, encoded */
     uint64_t bytes, reads;  /* dl2_volume_counts() */
     uint64_t position;      /* of `gzip` */
+    const uint8_t *plain;   /* the file, decompressed, in the caller's memory; NULL: none */
     struct dl2_bytes rows;  /* what was read or decoded last */
 };
 
@@ -310,9 +311,38 @@ static int read_compressed(struct dl2_volume *volume, uint64_t offset, uint8_t *
     return DL2_OK;
 }
 
+uint64_t dl2_volume_plain_size(const struct dl2_volume *volume)
+{
+    const struct dl2_volume_info *info = &volume->info;
+    return info->offset + (uint64_t)info->channels * info->size[0] * info->size[1] * info->size[2] *
+                              dl2_voxel_size(info->type); /* dl2_volume_check(): below 2^41 */
+}
+
+int dl2_volume_decompress(struct dl2_volume *volume, uint8_t *plain, struct dl2_error *error)
+{
+    const int status =
+        read_compressed(volume, 0, plain, (size_t)dl2_volume_plain_size(volume), error);
+    if (status < 0) { /* what comes before the damage can still be read */
+        dl2_error_prefix(error, "%s", volume->path);
+        gzclearerr(volume->gzip);
+        gzrewind(volume->gzip);
+        volume->position = 0;
+    }
+    return status;
+}
+
+void dl2_volume_use_plain(struct dl2_volume *volume, const uint8_t *plain)
+{
+    volume->plain = plain;
+}
+
 static int read_exactly(struct dl2_volume *volume, uint64_t offset, void *out, size_t size,
                         struct dl2_error *error)
 {
+    if (volume->plain) { /* parts lie within the volume */
+        memcpy(out, volume->plain + offset, size);
+        return DL2_OK;
+    }
     if (volume->gzip)
         return read_compressed(volume, offset, out, size, error);
     const int64_t got = dl2_read_at(volume->file, offset, out, size);

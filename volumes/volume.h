@@ -12,7 +12,8 @@
  *   .nii, .nii.gz NIfTI-1, three dimensions or four, the fourth for channels: integers of 8 to 64
  *                 bits, float32, float64, of either byte order, with the file's scale. The x axis
  *                 is the width. The orientation (sform, qform) is told, and not applied. A .nii.gz
- *                 is decompressed from its start to the end of the part.
+ *                 is decompressed from its start to the end of the part, unless the caller has kept
+ *                 its bytes (dl2_volume_use_plain()).
  *   .slices       A tar file of an image a slice (volume_slices.h), made by dl2-transcode. Of a
  *                 part only its slices are read and decoded, and of JPEG 2000 only what it shows.
  *
@@ -125,6 +126,14 @@ int dl2_volume_scan_labels(struct dl2_volume *volume,
  */
 int dl2_volume_encode(const char *extension, const struct dl2_volume_info *info, const void *voxels,
                       struct dl2_bytes *out, struct dl2_error *error);
+
+/* Bytes of a compressed file that is decompressed, up to the end of the voxels. */
+uint64_t dl2_volume_plain_size(const struct dl2_volume *volume);
+/* Decompresses that much of it into `plain`. DL2_ERR_FORMAT if it is damaged or truncated; parts
+ * before the damage can be read then. */
+int dl2_volume_decompress(struct dl2_volume *volume, uint8_t *plain, struct dl2_error *error);
+/* Reads from such bytes from here on, and not from the file. They must outlive the volume. */
+void dl2_volume_use_plain(struct dl2_volume *volume, const uint8_t *plain);
 
 /* What was read so far, of a compressed file before it was decompressed as far as that is known:
  * bytes, with the header's, and calls of the system. */

@@ -56,10 +56,12 @@ said 'a/1.npy: it is truncated: 300 of '
 
 # What has no effect, or cannot be done, is refused.
 for options in '--io uring' '--cache 1M' '--crop-area 0.1,1' '--gray' '--resize 9 --val' '--window 0,1' '--oversample-foreground 0.5' \
-    '--frames 3' '--normalization window'; do
+    '--frames 3' '--normalization window' '--mask mask.npy --foreground-rule component' '--mask mask.npy --foreground-rule voxel'; do
     # shellcheck disable=SC2086
     expect 2 dl2-load bench "$work/scans" --image-size 6x8x10 $options
 done
+said '--foreground-rule needs --oversample-foreground'
+explained foreground-rule dl2-load bench "$work/scans"
 expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --augment jitter:hue=0.1
 said 'jitter is an operation on images'
 expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png
@@ -150,6 +152,13 @@ with open(f"{sys.argv[1]}/short.nii", "wb") as file:
 with open(f"{sys.argv[1]}/crc.nii.gz", "wb") as file:
     file.write(gzip.compress(struct.pack("<i", 348) + bytes(60))[:-8] + bytes(8))
 EOF
+    mkdir -p "$work/kept/train/a"
+    cp "$work/nifti/good-gz.nii.gz" "$work/kept/train/a/1.nii.gz"
+    expect 0 dl2-load bench "$work/kept" --image-size 2x2x2 -j 1 -e 3 -b 1
+    grep -q '^  from the caches .* 2 decoded$' "$work/out" || fail "a volume is decompressed again: $(cat "$work/out")"
+    expect 0 dl2-load bench "$work/kept" --image-size 2x2x2 -j 1 -e 3 -b 1 --cache-volumes 0 --json="$work/kept.json"
+    grep -q '^  decompressed .* 3 times: .nii.gz that --cache-volumes does not keep$' "$work/out" || fail "$(cat "$work/out")"
+    grep -q '"decompressed": 3' "$work/kept.json" || fail "$(cat "$work/kept.json")"
     expect 1 dl2-load check "$work/nifti"
     is "$(grep -c 'it is NIfTI-2, and NIfTI-1 is read: convert it' "$work/err")" 4 'files of NIfTI-2'
     for line in 'magic.nii: it is no NIfTI-1 file' 'many.nii: it says that it has 9 dimensions' \

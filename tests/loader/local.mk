@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 TESTS += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/videos.sh
-EXTRA_DIST += tests/bench/clips.sh tests/bench/batching.sh tests/bench/peer_clips.py tests/bench/decode_on_card.sh tests/bench/compare_accuracy.py tests/bench/compare_load.sh tests/bench/compare_tables.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/make_shapes.py tests/bench/make_tiles.py tests/bench/python_share.py tests/bench/twin_loop.sh
+EXTRA_DIST += tests/bench/clips.sh tests/bench/batching.sh tests/bench/peer_clips.py tests/bench/decode_on_card.sh tests/bench/compare_accuracy.py tests/bench/compare_load.sh tests/bench/compare_tables.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/make_scans.py tests/bench/make_shapes.py tests/bench/make_tiles.py tests/bench/python_share.py tests/bench/twin_loop.sh
 EXTRA_DIST += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/videos.sh tests/loader/compare_batches.py
 
 check_PROGRAMS += tests/loader/fuzz_sample_weights
@@ -16,6 +16,12 @@ tests_loader_fuzz_boxes_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_loader_fuzz_boxes_LDADD = $(FUZZ_LIBS) libloader.la libdataset.la libcodec.la libcommon.la
 TESTS += tests/loader/fuzz_boxes.sh
 EXTRA_DIST += tests/loader/fuzz_boxes.sh tests/loader/gen_instance_masks.py tests/loader/instance_masks.json
+
+check_PROGRAMS += tests/loader/show_components
+tests_loader_show_components_SOURCES = tests/loader/show_components.c
+tests_loader_show_components_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
+TESTS += tests/loader/components.sh
+EXTRA_DIST += tests/loader/components.sh
 
 check_PROGRAMS += tests/loader/show_batches
 tests_loader_show_batches_SOURCES = tests/loader/show_batches.c

@@ -372,7 +372,7 @@ class Words(unittest.TestCase):
 
     def test_keywords_are_the_options_of_dl2_load(self):
         """The same settings have both, but for names, and for what only one of them is for."""
-        renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
+        renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes", "cache-volumes": "volume_cache_bytes",
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers",
                    "decoder": "external"}
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest
@@ -381,7 +381,7 @@ class Words(unittest.TestCase):
         of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
             requests request-limit""".split())
         of_python = set("""mean std aspect flip ahead_bytes drop_behind val_fraction memory
-            targets mask_fill hold_timeout""".split())
+            targets mask_fill val_clips hold_timeout""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"\*\) choices='(--.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))

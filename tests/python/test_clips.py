@@ -100,7 +100,8 @@ class Frames(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "holds images"):
             dl2.Loader(images, 4, SIDE, frames=4)
         for wrong in ({"mask": "png"}, {"decoded_cache_bytes": 1 << 20}, {"frame_step": 2, "frame_sampling": "uniform"},
-                      {"train": False, "frame_sampling": "random"}, {"frames": 0, "frame_step": 2}, {"frames": 1025}, {"frame_sampling": "all"}):
+                      {"train": False, "frame_sampling": "random"}, {"val_clips": 3}, {"train": False, "frames": 0, "val_clips": 3},
+                      {"train": False, "val_clips": 3, "frame_sampling": "uniform"}, {"train": False, "val_clips": 257}, {"frames": 0, "frame_step": 2}, {"frames": 1025}, {"frame_sampling": "all"}):
             with self.assertRaises(ValueError, msg=wrong):
                 clips(**wrong)
 
@@ -142,18 +143,25 @@ class Frames(unittest.TestCase):
 
     def test_validation(self):
         """Each frame is what the same image alone would be."""
-        with clips(train=False) as loader:
-            shown = epoch(loader)
         images = dl2.Dataset(root, "all", samples="images")
         with dl2.Loader(images, 16, SIDE, train=False) as loader:
             alone = {key: image for key, image in zip(images.keys, (pixels for batch in loader for pixels in numpy.array(batch.images)))}
-        for sample, (frames, label, _) in shown.items():
-            n = sample % CLIPS
-            count = count_of(label, n)
-            start = max(count - 4, 0) // 2
-            for i, frame in enumerate(frames):
-                key = f"{CLASSES[label]}/c{n}/{min(start + i, count - 1) + 1}"
-                numpy.testing.assert_array_equal(frame, alone[key], key)
+        for val_clips, more in (1, {}), (3, {}), (3, {"layout": "NCHW"}), (3, {"batching": "completion"}), (10, {"io": "direct"}):
+            with clips(train=False, val_clips=val_clips, **more) as loader:
+                shown, stats = epoch(loader), loader.stats()
+            spare = {(label, n): max(count_of(label, n) - 4, 0) for label in (0, 1) for n in range(CLIPS)}
+            many = val_clips > 1
+            self.assertEqual(stats["frames"], 10 * 4 * val_clips)
+            self.assertEqual(stats["equal_clips"], sum(many and count < val_clips - 1 for count in spare.values()))
+            starts = {key: [(2 * i + 1) * (count + 1) // (2 * val_clips) if many else count // 2 for i in range(val_clips)] for key, count in spare.items()}
+            self.assertEqual(stats["overlapping_clips"], sum(many and min(numpy.diff(starts[key])) < 4 for key in starts))
+            for sample, (frames, label, _) in shown.items():
+                n = sample % CLIPS
+                frames = frames.transpose(1, 2, 3, 0) if "layout" in more else frames
+                self.assertEqual(len(frames), 4 * val_clips)
+                for k, frame in enumerate(frames):
+                    key = f"{CLASSES[label]}/c{n}/{min(starts[label, n][k // 4] + k % 4, count_of(label, n) - 1) + 1}"
+                    numpy.testing.assert_array_equal(frame, alone[key], f"{key} {val_clips} {more}")
 
     def test_layouts_and_types(self):
         augment = "randaugment:n=2:m=9"

@@ -80,6 +80,12 @@ class Videos(unittest.TestCase):
             with self.loader(train=False, frames=count, frame_step=step) as loader:
                 self.assertEqual(numbers(loader), [wanted] * len(VIDEOS))
 
+    def test_clips_spread_over_a_video(self):
+        for clips, count in (2, 10), (3, 20), (30, 20), (100, 5):
+            starts = [(2 * i + 1) * (FRAMES - count + 1) // (2 * clips) for i in range(clips)]
+            with self.loader(train=False, frames=count, val_clips=clips) as loader:
+                self.assertEqual(numbers(loader), [[start + k for start in starts for k in range(count)]] * len(VIDEOS))
+
     def test_short_clips_repeat_the_last_frame(self):
         with self.loader(train=False, frames=50) as loader:
             self.assertEqual(numbers(loader), [[min(k, FRAMES - 1) for k in range(50)]] * len(VIDEOS))

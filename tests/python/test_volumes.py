@@ -175,6 +175,58 @@ class Volumes(unittest.TestCase):
         self.assertGreater(counts[1], counts[0])
         self.assertLess(counts[1], 160)
 
+    def test_foreground_components(self):
+        """MLPerf's rule: classes are equally frequent, and so are their components, whatever their sizes."""
+        place, size = f"{scratch.name}/components", (30, 40, 50)
+        boxes = [(1, (0, 0, 0), (2, 3, 1)), (1, (20, 30, 3), (22, 38, 9)), (2, (4, 20, 12), (27, 23, 46)), (2, (28, 0, 48), (30, 2, 50)),
+                 (3, (12, 2, 30), (13, 3, 31)), (3, (2, 8, 40), (5, 14, 43)), (3, (29, 39, 20), (30, 40, 21)), (3, (12, 37, 24), (20, 39, 49))]
+        labels = numpy.full(size, 9, numpy.uint8)
+        labels[1:29, 1:39, 1:49] = 0
+        for value, first, end in boxes:
+            labels[tuple(slice(*axis) for axis in zip(first, end))] = value
+        for n in range(4):
+            save(f"{place}/train/a/{n}.npy", noise(size, n).astype(numpy.float32))
+            save(f"{place}/train/a/{n}.mask.npy", labels)
+
+        def starts_of(first, end, patch, whole):
+            low, high = sorted((first, end - patch))
+            return [min(max(start, 0), whole - patch) for start in range(low, high + 1)]
+
+        settings = dict(LABELS, oversample_foreground=1, mask_fill=9, seed=4)
+        counts, seen, patches = numpy.zeros(len(boxes)), set(), []
+        with loader(place, foreground_rule="component", **settings) as ours, loader(place, foreground_rule="voxel", **settings) as voxels:
+            for number in range(500):
+                for sample, found in epoch(ours, number).items():
+                    start = found[3][:3]
+                    fits = [k for k, (_, *box) in enumerate(boxes)
+                            if all(start[i] in starts_of(box[0][i], box[1][i], PATCH[i], size[i]) for i in range(3))]
+                    self.assertTrue(fits, start)
+                    counts[fits] += 1 / len(fits)
+                    seen |= {(fits[0], i, start[i]) for i in range(3) if len(fits) == 1}
+                    patches.append((number, sample, start))
+            again = epoch(ours, 7)
+            self.assertEqual([start for number, sample, start in patches if number == 7 and sample == 2], [again[2][3][:3]])
+            self.assertNotEqual(again[2][3], epoch(voxels, 7)[2][3])
+            self.assertGreater(ours.stats()["memory"], 0)
+            self.assertEqual(ours.stats()["no_foreground"], 0)
+        # Of 2,000 patches; three standard deviations, and patches that fit two.
+        for k, (value, _, _) in enumerate(boxes):
+            expected = 2000 / 3 / sum(box[0] == value for box in boxes)
+            self.assertLess(abs(counts[k] - expected), 3 * expected ** 0.5 + 12, (k, counts))
+        # The long component is shown from all places within it, and others from all around them.
+        for k, axis in (2, 0), (2, 2), (1, 0), (1, 2), (5, 1):
+            _, first, end = boxes[k]
+            self.assertEqual({start for box, i, start in seen if (box, i) == (k, axis)},
+                             set(starts_of(first[axis], end[axis], PATCH[axis], size[axis])), (k, axis))
+        # A volume that is smaller than its patch along an axis is in the middle there.
+        with loader(place, image_size=(32, 10, 12), foreground_rule="component", **settings) as ours:
+            for found in epoch(ours).values():
+                self.assertEqual(found[3][0], -1)
+                self.assertTrue(set(numpy.unique(found[1])) & {1, 2, 3})
+        for wrong, text in ({"oversample_foreground": 0}, "foreground_rule needs oversample_foreground"), ({"foreground_rule": "blob"}, "blob"):
+            with self.assertRaisesRegex(ValueError, text):
+                loader(place, **{**settings, "foreground_rule": "component", **wrong})
+
     def test_flips(self):
         for axis, name in enumerate("zyx"):
             others = ":".join(f"{other}=0" for other in "zyx" if other != name)
@@ -305,6 +357,55 @@ class Nifti(unittest.TestCase):
             said = "\n".join(map(str, ours.bad))
             self.assertEqual(len(ours.bad), 3)
             self.assertRegex(said, "sum.nii.gz: .*incorrect data check")
+
+    def test_volumes_are_kept_decompressed(self):
+        """Each is decompressed once, as far as there is room; no byte depends on that."""
+        for n in range(6):
+            array = noise((12, 14 + n, 16), n).astype(numpy.float32)
+            write_nifti(f"{self.place}/train/a/{n}.nii.gz", array, 16)
+            write_nifti(f"{self.place}/train/a/{n}.mask.nii.gz", (array > 40).astype(numpy.uint8), 2)
+        settings = dict(mask="mask.nii.gz", seed=3, oversample_foreground=0.5, foreground_rule="component", train=True, repeats=2)
+        sizes = [352 + 12 * (14 + n) * 16 * 4 for n in range(6)]
+        self.load(mask="mask.nii.gz", split="train").close()
+
+        def batches(ours):
+            taken = []
+            for number in range(3):
+                ours.start_epoch(number)
+                taken += [(numpy.array(b.images).tobytes(), numpy.array(b.masks).tobytes(), tuple(numpy.array(b.indices))) for b in ours]
+            return taken
+
+        wanted = None
+        for limit, workers in (0, 1), (1 << 30, 1), (1 << 30, 4), (sizes[0] * 3, 1), (sizes[0] * 3, 3):
+            with loader(self.place, workers=workers, **({} if limit == 1 << 30 else {"volume_cache_bytes": limit}), **settings) as ours:
+                got = batches(ours)
+                stats = ours.stats()
+            wanted = wanted or got
+            self.assertEqual(got, wanted, (limit, workers))
+            if limit == 0:
+                self.assertEqual((stats["decoded_hits"], stats["decompressed"]), (0, 72))
+            elif limit == 1 << 30:
+                if workers == 1:
+                    self.assertEqual((stats["decoded_hits"], stats["decompressed"]), (30, 0))
+                self.assertGreater(stats["memory"], sum(sizes))
+            else:
+                self.assertTrue(0 < stats["decoded_hits"] < 30 and 0 < stats["decompressed"] < 72, stats)
+        # A file that changes is read anew; one that is damaged behind the patch is read up to there.
+        with loader(self.place, image_size=(4, 10, 12), **settings) as ours:
+            epoch_of = lambda number: {int(i): numpy.array(b.images)[k] for b in (ours.start_epoch(number), ours)[1] for k, i in enumerate(b.indices)}
+            epoch_of(0)
+            write_nifti(f"{self.place}/train/a/2.nii.gz", numpy.full((12, 16, 16), 77, numpy.float32), 16)
+            self.assertTrue((epoch_of(1)[2] == 77).all())
+            self.assertGreater(ours.stats()["decompressed"], 0)
+        write_nifti(f"{self.place}/train/a/1.nii.gz", noise((60, 90, 100), 1).astype(numpy.float32), 16)
+        write_nifti(f"{self.place}/train/a/1.mask.nii.gz", numpy.zeros((60, 90, 100), numpy.uint8), 2)
+        whole = pathlib.Path(f"{self.place}/train/a/1.nii.gz").read_bytes()
+        pathlib.Path(f"{self.place}/train/a/1.nii.gz").write_bytes(whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:])
+        for limit in 0, 1 << 30:
+            with loader(self.place, train=False, split="train", image_size=(4, 10, 12), volume_cache_bytes=limit) as ours:
+                for _ in range(2):
+                    self.assertEqual(sum(found[2] >= 0 for found in epoch(ours).values()), 6)
+                self.assertEqual(len(ours.bad), 0)
 
     def test_nibabel(self):
         try:

@@ -48,6 +48,7 @@ train_tests = \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
 	tests/train/test_clips.sh \
+	tests/train/test_val_clips.sh \
 	tests/train/test_masks.sh \
 	tests/train/test_volumes.sh \
 	tests/train/test_configs.sh \

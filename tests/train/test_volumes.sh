@@ -76,6 +76,17 @@ expect 1 dl2-train -d bad $volumes --quiet -e 1 --on-bad stop --out stopped
 expect 1 dl2-train -d few $few -e 1 --classes 2 --out values
 refused 'few/train/000..npy: its mask has the value 2, and with --classes 2 they are 0 to 1'
 
+# Volumes of .nii.gz train to the same weights, whether or not they are kept decompressed; those that are not are counted.
+if grep -q 'define HAVE_LIBNIFTI 1' "$builddir/config.h"; then
+    expect 0 dl2-transcode --quiet preprocess --format nii.gz --normalize dataset few few-gz
+    gz="-d few-gz $volumes --mask mask.nii.gz --quiet -e 1 --skip-validation"
+    expect 0 dl2-train $gz --out gz-kept
+    ! grep -q 'nii.gz' "$work/err" || fail "kept volumes are decompressed: $(cat "$work/err")"
+    expect 0 dl2-train $gz --cache-volumes 0 --out gz-not
+    refused "6 of the first epoch's files .nii.gz are decompressed for each patch"
+    same gz-kept/$CK gz-not/$CK "volumes that are kept decompressed"
+fi
+
 # 255, no label, is no foreground.
 cp -R few plain
 for mask in plain/train/*.mask.npy; do
@@ -83,6 +94,14 @@ for mask in plain/train/*.mask.npy; do
 done
 expect 0 dl2-train -d plain $volumes --quiet -e 1 --oversample-foreground 1 --skip-validation --out plain-run
 refused "3 of the first epoch's patches were to show foreground"
+expect 0 dl2-train -d plain $volumes --quiet -e 1 --oversample-foreground 1 --foreground-rule component --skip-validation --out plain-rule
+refused "3 of the first epoch's patches were to show foreground"
+
+# MLPerf's rule shows other patches of volumes that have foreground.
+expect 0 dl2-train -d few $few -e 1 --skip-validation --out by-voxel
+expect 0 dl2-train -d few $few -e 1 --skip-validation --foreground-rule component --out by-component
+[ "$(field by-component/$REPORT foreground-rule)" = component ] || fail "the report has no rule"
+differ by-voxel/$CK by-component/$CK "the rules of foreground"
 
 # Networks for images refuse volumes, and the reverse; so do options without a meaning.
 none() {
