@@ -70,6 +70,15 @@ const struct dl2_option dl2_samples_options[] = {
     {DL2_OPTION_END},
 };
 
+const struct dl2_option dl2_labels_options[] = {
+    {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
+     "Lists of the labels of videos or of folders of frames, instead of class folders: lines "
+     "id;label (Jester, Something-Something), or Kinetics' columns label, youtube_id, "
+     "time_start, time_end and split",
+     0, .unset = "none", .roles = DL2_OPTION_FIXED},
+    {DL2_OPTION_END},
+};
+
 #define MEMBER(member) offsetof(struct dl2_member_choice, member)
 
 const struct dl2_option dl2_member_options[] = {

@@ -18,6 +18,9 @@ int dl2_subset_options_check(const struct dl2_program *program,
 extern const struct dl2_option dl2_samples_options[];
 extern const char *const dl2_samples_words[]; /* ends with NULL */
 
+/* dl2_dataset_options.labels, a const char *. */
+extern const struct dl2_option dl2_labels_options[];
+
 /* A struct dl2_member_choice. */
 extern const struct dl2_option dl2_member_options[];
 /* What of it one of several datasets takes: nothing if it has no such members and another has. */

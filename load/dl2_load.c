@@ -109,6 +109,7 @@ static const struct dl2_option options[] = {
      .words = dl2_split_words, .unset = "as --train or --val says; all for check", .basic = true},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(options.dataset.samples)},
+    {DL2_OPTION_TABLE, .table = dl2_labels_options, .offset = AT(options.dataset.labels)},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(options.dataset.members)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(options.dataset.remote)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
@@ -335,6 +336,7 @@ static int check_effects(enum command command, size_t paths)
          "has no effect on volumes, whose channels are loaded as they are"},
         {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
         {paths < 2, "shares", "needs several DIRs"},
+        {paths > 1, "labels", "is for one DIR, whose samples its lists name"},
     };
     if (own->loader.volume_depth && command != BENCH)
         return dl2_program_usage_error(&program,

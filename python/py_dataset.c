@@ -334,7 +334,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         "path",        "split",           "val_fraction",   "split_seed", "images_only",
         "subset",      "subset_by",       "subset_seed",    "select",     "sidecars",
         "samples",     "cache_dir",       "cache_dir_size", "requests",   "request_limit",
-        "label_field", "image_extension", "classes",        NULL};
+        "label_field", "image_extension", "labels",         "classes",    NULL};
     static const char *const kinds[] = {[DL2_SAMPLES_AUTO] = "auto",
                                         [DL2_SAMPLES_IMAGES] = "images",
                                         [DL2_SAMPLES_CLIPS] = "clips",
@@ -356,13 +356,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (given && is_list(given))
         return new_joined(type, given, args, kwargs);
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzzO:Dataset", names, PyUnicode_FSConverter, &path,
+            args, kwargs, "O&|s$OO&pdsO&OzszO&O&dzzzO:Dataset", names, PyUnicode_FSConverter, &path,
             &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
             &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
             &options.sidecars, &kind_name, &options.remote.cache_dir, py_to_uint64,
             &options.remote.cache_bytes, py_to_unsigned, &options.remote.requests,
             &options.remote.time_limit, &options.members.label_field,
-            &options.members.image_extension, &classes))
+            &options.members.image_extension, &options.labels, &classes))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -776,7 +776,7 @@ PyDoc_STRVAR(
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
     "        sidecars=None, samples='auto', cache_dir=None, cache_dir_size=0,\n"
     "        requests=0, request_limit=0, label_field=None, image_extension=None,\n"
-    "        classes=None)\n--\n\n"
+    "        labels=None, classes=None)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -820,6 +820,9 @@ PyDoc_STRVAR(
     "              a class, any other text its name\n"
     "image_extension which member of each sample of tar shards is its image: 'jpg', or\n"
     "              'jpg,png' for the first of them that a sample has\n"
+    "labels        lists, 'FILE' or 'SPLIT=FILE', with commas, of the labels of videos or of\n"
+    "              folders of frames, instead of class folders: lines id;label, or Kinetics'\n"
+    "              columns\n"
     "classes       names: labels are numbers of this list, such as that of the dataset which a\n"
     "              network was trained on. ValueError for samples of a class that it lacks\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"

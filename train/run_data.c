@@ -121,6 +121,7 @@ static int open_one(void *context, const char *path, struct dl2_dataset **out,
     options.takes_videos = true;
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;
+    options.labels = stream->config->data.labels;
     options.sidecars = stream->config->loader.mask;
     options.decode_slice = sees_volumes(stream->config) ? dl2_gray_decode : NULL;
     int status = dl2_dataset_open(path, &options, out, error);

@@ -427,6 +427,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
+    {DL2_OPTION_TABLE, .table = dl2_labels_options, .offset = AT(data.labels)},
     {DL2_OPTION_TABLE, .table = dl2_member_options, .offset = AT(data.members)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes "
@@ -881,6 +882,9 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     const struct dl2_option_rule rules[] = {
         {settings->data, "stages", "excludes --data"},
         {!config->data.joined_count, "shares", "needs --data several times"},
+        {config->data.joined_count || config->data.stage_count > 1 ||
+             config->data.val_count > (config->run.evaluate ? 1 : 0),
+         "labels", "is for one dataset, whose samples its lists name"},
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
          "goes with a stage of --stages, like photos:45:freeze"},
@@ -895,7 +899,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
         {config->data.synthetic,
-         "train-split,samples,label-field,image-extension,frame-step,frame-sampling,"
+         "train-split,samples,labels,label-field,image-extension,frame-step,frame-sampling,"
          "normalization,window,"
          "oversample-foreground,foreground-rule,cold",
          "has no effect on synthetic data"},

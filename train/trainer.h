@@ -73,6 +73,7 @@ struct dl2_train_data {
     uint64_t split_seed;
     struct dl2_subset subset;         /* of the images to train on */
     enum dl2_samples samples;         /* what the samples of all datasets are */
+    const char *labels;               /* dl2_dataset_options.labels of the dataset; or NULL */
     struct dl2_member_choice members; /* of samples of tar shards */
     struct dl2_remote_options remote; /* of the datasets behind servers */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */

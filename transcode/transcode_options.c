@@ -149,11 +149,8 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_PARSE, "fps", 0, "N",
      "Frames of each second that clips have, for example 8, 12.5 or 30000/1001", AT(frame_rate),
      .parse = dl2_frame_rate_parse, .commands = DL2_MAKES_FRAMES, .also = "frame-rate,rate"},
-    {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
-     "Lists of the labels of videos, with copy of folders of frames, instead of class folders: "
-     "lines id;label (Jester, Something-Something), or Kinetics' columns label, youtube_id, "
-     "time_start, time_end and split",
-     AT(run.labels), .commands = DL2_MAKES_FRAMES | 1 << DL2_COPY},
+    {DL2_OPTION_TABLE, .table = dl2_labels_options, .offset = AT(run.labels),
+     .commands = DL2_MAKES_FRAMES | 1 << DL2_COPY},
 
     {DL2_OPTION_GROUP, .help = "Options for raw volumes:"},
     {DL2_OPTION_PARSE, "spacing", 0, "D,H,W",

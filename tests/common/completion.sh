@@ -21,7 +21,7 @@ offers "analyze bench check" dl2-load ""
 offers "completion" dl2-load bench --batching c
 offers "uring" dl2-load bench --io = u
 offers "auto direct threads uring" dl2-load bench --io =
-offers "--cache --cache-decoded --cache-dir --cache-dir-size" dl2-load bench data --cach
+offers "--cache --cache-decoded --cache-dir --cache-dir-size --cache-volumes" dl2-load bench data --cach
 offers "all" dl2-load check -s al
 offers "vit_b_16 vit_s_16 vit_tiny" dl2-train --arch vit
 offers "convcolumn convnet" dl2-train -d data -a conv

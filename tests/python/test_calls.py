@@ -378,8 +378,8 @@ class Words(unittest.TestCase):
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest
             device-kind device-rate device-report seconds within memory quality whole
             models ranks parameters bandwidth""".split())
-        of_the_dataset = set("""subset subset-by subset-seed samples label-field image-extension cache-dir cache-dir-size
-            requests request-limit""".split())
+        of_the_dataset = set("""subset subset-by subset-seed samples labels label-field image-extension cache-dir
+            cache-dir-size requests request-limit""".split())
         of_python = set("""mean std aspect flip ahead_bytes drop_behind val_fraction memory
             targets mask_fill val_clips hold_timeout""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout

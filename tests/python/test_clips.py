@@ -249,6 +249,20 @@ class Frames(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "mixup and cutmix mix images, not clips"):
             dt.Loader(dl2.Dataset(root, "all"), 4, SIDE, cutmix=1, frames=4)
 
+    def test_lists_name_the_classes(self):
+        """Folders of frames below a folder, as Something-Something's: lists say their classes and splits."""
+        for n in range(3):
+            for frame in 1, 2:
+                write_picture(f"{scratch.name}/ids/{n}/{frame}.ppm", 30, 30, 0, 90, n)
+        for split, text in ("train", "0;walk\n2;run\n"), ("val", "1;walk\n"):
+            pathlib.Path(f"{scratch.name}/{split}.csv").write_text(text)
+        lists = f"train={scratch.name}/train.csv,val={scratch.name}/val.csv"
+        train = dl2.Dataset(f"{scratch.name}/ids", labels=lists)
+        self.assertEqual((list(train.classes), list(train.keys), list(train.targets)), (["run", "walk"], ["train/run/2", "train/walk/0"], [0, 1]))
+        self.assertEqual(list(dl2.Dataset(f"{scratch.name}/ids", "val", labels=lists).targets), [1])
+        with self.assertRaises(FileNotFoundError):
+            dl2.Dataset(f"{scratch.name}/ids", labels=f"{scratch.name}/none.csv")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,24 @@ expect 0 run -d few $few --frame-step 1 --out one
 expect 0 run -d few $few --frame-step 1 --run-epochs 1 --out parts
 expect 0 run -d few $few --frame-step 1 -j 1 --resume --out parts
 same one/$CK parts/$CK "a run in two parts"
+# Folders of frames anywhere, with lists of their labels, are the same clips.
+for clip in few/*/*/*; do
+    split=${clip#few/} split=${split%%/*} class=${clip%/*} class=${class##*/}
+    mkdir -p "ids/$class" && cp -r "$clip" "ids/$class/$split-$class-${clip##*/}" || exit 99
+    echo "$split-$class-${clip##*/};$class" >>$split.csv
+done
+rm -rf by-id && mkdir by-id && mv ids/*/* by-id
+lists="train=train.csv,val=val.csv"
+expect 0 run -d by-id --labels $lists $few --frame-step 1 --out listed
+same one/$CK listed/$CK "clips that lists name"
+expect 0 dl2-train --quiet evaluate one/$CK --val by-id --labels val=val.csv --val-split val --out by-list
+[ "$(top1 by-list/evaluation_report.json)" = "$(top1 one/$REPORT)" ] || fail "$(cat by-list/evaluation_report.json)"
+expect 2 run -d few --val by-id --labels $lists $clips --out none
+refused "--labels is for one dataset, whose samples its lists name"
+expect 0 dl2-load bench --quiet --digest -e 2 -j 1 --frames 8 -i 16 few
+digest=$(grep '^digest' "$work/out")
+expect 0 dl2-load bench --quiet --digest -e 2 -j 1 --frames 8 -i 16 --labels $lists by-id
+[ "$digest" = "$(grep '^digest' "$work/out")" ] || fail "lists load other clips"
 expect 0 dl2-transcode --quiet copy --container=gulp few few-gulp
 expect 0 run -d few-gulp $few --frame-step 1 --out gulp
 same one/$CK gulp/$CK "clips of a folder and of GulpIO"
