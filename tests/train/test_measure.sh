@@ -77,7 +77,7 @@ said "stopped before the rate was measured"
 
 # It refuses what has no effect on it: validation, checkpoints and the run's length.
 for wrong in --resume --restart "--run-epochs 1" "--export x" "--time-budget 1m" "--epochs 1" "--stages data:1" "--val data" \
-    "--val-split val" "--until top1=1" "--val-crop squash" "--val-resize 9" "--validate-every 2" --skip-validation --keep-best --step-log \
+    "--val-split val" "--until top1=1" "--val-crop squash" "--val-resize 9" "--val-clips 2" "--validate-every 2" --skip-validation --keep-best --step-log \
     "--checkpoint x" "--checkpoint-every 2" "--partition 1/2"; do
     expect 2 measure -d data --duration 1s $wrong
     said "${wrong%% *} is not an option of the command measure"
