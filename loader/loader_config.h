@@ -353,11 +353,7 @@ static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *c
     {                                                                                              \
         .batch = 64, .height = 64, .channels = 3, .train = true, .area_min = 0.08,                 \
         .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
-        .max_bad = 0.1, .volume_cache_bytes = 1 << 30, .std = {                                    \
-            1,                                                                                     \
-            1,                                                                                     \
-            1                                                                                      \
-        }                                                                                          \
+        .max_bad = 0.1, .std = {1, 1, 1}, .volume_cache_bytes = 1 << 30,                           \
     }
 
 /* What a sample has beside its image; data NULL: it has none. */
