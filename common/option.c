@@ -367,6 +367,16 @@ static void print_default(FILE *out, const json_t *value)
     }
 }
 
+/* A whole number of the largest unit, as dl2_parse_size() takes it: 1G. */
+static void print_size(FILE *out, uint64_t bytes)
+{
+    static const char units[] = "KMGT";
+    size_t unit = 0;
+    for (; bytes && bytes % 1024 == 0 && units[unit]; unit++)
+        bytes /= 1024;
+    fprintf(out, "%llu%.*s", (unsigned long long)bytes, unit > 0, unit ? &units[unit - 1] : "");
+}
+
 /* The names of the commands that have the row, where not all have, " (copy, index)", else "". */
 static void list_commands_of(const struct dl2_program *program, const struct row *row, char *text,
                              size_t size)
@@ -397,6 +407,8 @@ static char *describe_row(const struct row *row, const char *commands)
                                            : json && !json_is_null(json);
     if (option->unset && !set)
         fputs(option->unset, out);
+    else if (option->type == DL2_OPTION_SIZE)
+        print_size(out, (uint64_t)json_integer_value(json));
     else
         print_default(out, json);
     json_decref(json);
