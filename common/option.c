@@ -1046,7 +1046,7 @@ static _Noreturn void refuse_row(const struct parse *parse, const struct row *ro
 /* The word's name, without its value, is no option, nor the beginning of one. */
 static void refuse_word(const struct parse *parse, const struct option *known, const char *word)
 {
-    char name[128], hint[256];
+    char name[128], hint[512];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     for (; known->name; known++)
         if (strncmp(known->name, name, strlen(name)) == 0)
