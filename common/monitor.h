@@ -3,7 +3,7 @@
  * Records how a run uses the machine: once a period a thread samples the process, the disk, the
  * card and the run's progress.
  *
- * Threads: dl2_monitor_count() and the functions that read may be called from any.
+ * Threads: all functions but start and stop may be called from any.
  */
 #ifndef DL2_COMMON_MONITOR_H
 #define DL2_COMMON_MONITOR_H

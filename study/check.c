@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the programs say of the options that the study will pass to them. */
-#include "common/file.h"
-#include "common/json.h"
 #include "study/child.h"
 #include "study/plan.h"
 #include "study/trainer.h"
@@ -123,7 +121,6 @@ static const char *lengths_of(const struct dl2_study_settings *study, unsigned g
     return dl2_words_join(lengths, ",");
 }
 
-/* An external codec stands behind the others. */
 /* The external codec is encoded along with the usual ones, but for one with a time limit. */
 static bool has_external(const struct dl2_study_settings *study, unsigned group)
 {
@@ -132,6 +129,7 @@ static bool has_external(const struct dl2_study_settings *study, unsigned group)
             (group == DL2_VARIANTS_USUAL || group == DL2_VARIANTS_CONTROL));
 }
 
+/* An external codec stands behind the others. */
 struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, unsigned group,
                                        bool grades)
 {
@@ -270,15 +268,6 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
                                study->train_on.at[i], dl2_words_join(study->variants, " "));
 }
 
-/* Did a run of dl2-transcode end by its time limit before the variant had all images? */
-static bool is_late(const struct dl2_study_settings *study, const char *variant)
-{
-    json_auto_t *made = NULL;
-    const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
-    return dl2_is_file(path) && dl2_json_load(path, NULL, &made, NULL) == DL2_OK &&
-           json_object_get(made, "time_limit");
-}
-
 void dl2_settings_leave_out_late(struct dl2_study_settings *study)
 {
     const struct dl2_study_settings all = *study;
@@ -286,7 +275,8 @@ void dl2_settings_leave_out_late(struct dl2_study_settings *study)
     for (size_t i = 0; i < all.variants.count; i++) {
         const char *name = all.variants.at[i];
         const bool external = dl2_words_have(all.of_external, name);
-        const bool late = external && is_late(study, name);
+        const bool late = external && dl2_plan_is_late(dl2_text("%s/variants/%s/dl2-variant.json",
+                                                                study->out, name));
         dl2_words_add(late ? &study->late : &study->variants, name);
         if (!late)
             dl2_words_add(&study->places, all.places.at[i]);

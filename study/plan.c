@@ -200,6 +200,13 @@ bool dl2_plan_is_removed(const char *facts)
            dl2_is_file(dl2_text("%s/" DL2_IMAGES_REMOVED, dl2_path_folder(facts)));
 }
 
+bool dl2_plan_is_late(const char *facts)
+{
+    json_auto_t *variant = NULL;
+    return dl2_is_file(facts) && dl2_json_load(facts, NULL, &variant, NULL) == DL2_OK &&
+           json_object_get(variant, "time_limit");
+}
+
 static bool has_removed(struct dl2_words files)
 {
     for (size_t i = 0; i < files.count; i++)

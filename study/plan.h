@@ -99,6 +99,8 @@ void dl2_plan_end(struct dl2_study_plan *plan);
 /* A file in the folder of a variant whose images were removed; its facts are there. */
 #define DL2_IMAGES_REMOVED ".removed"
 bool dl2_plan_is_removed(const char *facts);
+/* Do a variant's facts say that a time limit ended it before it had all images? */
+bool dl2_plan_is_late(const char *facts);
 /* Does a step that is to be done read or make such a variant? */
 bool dl2_plan_misses(const struct dl2_study_plan *plan);
 

@@ -30,14 +30,6 @@ static void remove_old(const char *out, const struct dl2_step *step, const char 
         dl2_remove_tree(folder);
 }
 
-/* A miss of ENCODE_LIMIT is a result. */
-static bool is_late(const char *fact)
-{
-    json_auto_t *variant = NULL;
-    return dl2_is_file(fact) && dl2_json_load(fact, NULL, &variant, NULL) == DL2_OK &&
-           json_object_get(variant, "time_limit");
-}
-
 /* Images that can't be read don't end a study: the report names them. A run that failed as a whole
  * writes no facts, so only variants with facts are up to date, whatever older runs have left. */
 int dl2_work_variants(const char *out, const struct dl2_step *step)
@@ -52,7 +44,7 @@ int dl2_work_variants(const char *out, const struct dl2_step *step)
     for (size_t i = 0; i < files.count; i++) {
         const char *name = dl2_path_base(dl2_path_folder(files.at[i]));
         const char *fact = dl2_text("%s/%s/dl2-variant.json", facts, name);
-        if (status <= 1 && is_late(fact)) {
+        if (status <= 1 && dl2_plan_is_late(fact)) { /* a result */
             printf("%s did not finish within ENCODE_LIMIT\n", name);
         } else if (status > 1 || !dl2_work_is_true(fact, "complete")) {
             fprintf(stderr, "%s could not be made: see above\n", name);

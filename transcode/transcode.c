@@ -444,7 +444,7 @@ static void begin_time(struct dl2_transcoder *run)
             if (dl2_transcoder_needs(run, v, run->todo[n]))
                 spent = fmin(spent, dl2_variant_time_spent(&run->variants[v]));
     run->deadline = dl2_clock_wall() + run->options->time_limit - spent;
-    run->late = run->options->time_limit > 0 && spent >= run->options->time_limit;
+    run->late = spent >= run->options->time_limit;
 }
 
 static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
@@ -457,7 +457,8 @@ static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
                                 .context = run};
     if (!run->todo_count)
         return DL2_OK;
-    begin_time(run);
+    if (run->options->time_limit > 0)
+        begin_time(run);
     if (run->late)
         return DL2_OK;
     dl2_parallel_resolve(&loop);
